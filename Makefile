@@ -62,7 +62,7 @@ mutants: $(DEV) $(TOOLS)  ## plant faults one by one, and see that a test notice
 	@PYTHONPATH=tests:tests/helpers $(PY) -m mutants $(ARGS)
 
 check: lint $(TOOLS)  ## lint, the tests of the floor, and those of what changed: for every day
-	@$(PYTEST) -m "not slow" $$($(PY) tests/helpers/changed.py) $(ARGS)
+	@$(PYTEST) -m "not slow" $$($(PY) tests/helpers/affected_tests.py) $(ARGS)
 
 lint: $(DEV)  ## formatting, ruff, mypy
 	@$(PY) -m ruff format --check .

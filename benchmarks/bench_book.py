@@ -27,9 +27,9 @@ from report import row
 ROOT = Path(__file__).parent.parent
 sys.path += [str(ROOT / "tests" / "helpers")]
 
-PLAYER = "[...document.querySelectorAll('.minigrad-player')].map((one) => one.shadowRoot).find((one) => one)"
-STEPPED = f"""() => {{
-    const root = {PLAYER};
+FIND_PLAYER = "[...document.querySelectorAll('.minigrad-player')].map((one) => one.shadowRoot).find((one) => one)"
+HAS_STEPPED = f"""() => {{
+    const root = {FIND_PLAYER};
     const forward = [...root?.querySelectorAll("button") ?? []].find((one) =>
         (one.getAttribute("aria-label") ?? one.title).startsWith("Step forward"));
     if (!forward) return false;
@@ -37,17 +37,17 @@ STEPPED = f"""() => {{
     forward.click();
     return root.querySelector(".count").textContent !== before;
 }}"""
-DRAWN = f"() => !!{PLAYER}?.querySelector('svg')"
-SET = "() => document.readyState === 'complete' && window.MathJax?.startup?.promise?.then(() => true)"
+HAS_GRAPH = f"() => !!{FIND_PLAYER}?.querySelector('svg')"
+HAS_FORMULAS = "() => document.readyState === 'complete' && window.MathJax?.startup?.promise?.then(() => true)"
 
 PAGES = [  # page, condition, label, and limit in seconds
-    ("index.html", STEPPED, "its first step", 2.0),
-    ("playground.html", DRAWN, "its graph", None),
-    ("lessons/02_the_chain_rule.html", SET, "its formulas", None),
+    ("index.html", HAS_STEPPED, "its first step", 2.0),
+    ("playground.html", HAS_GRAPH, "its graph", None),
+    ("lessons/02_the_chain_rule.html", HAS_FORMULAS, "its formulas", None),
 ]
 
 
-def made(folder: Path) -> float:
+def build_book(folder: Path) -> float:
     """Build the book; return the seconds taken."""
     command = [sys.executable, "-m", "sphinx", "-n", "-W", "-q", "-d", str(folder / "doctrees"), "-b", "html"]
     start = time.perf_counter()
@@ -55,7 +55,7 @@ def made(folder: Path) -> float:
     return time.perf_counter() - start
 
 
-def opened(browser: Any, page: Path, until: str) -> float:
+def time_page(browser: Any, page: Path, until: str) -> float:
     """Open a page in a new context; return the seconds until the condition holds and is painted."""
     context = browser.new_context(viewport={"width": 1200, "height": 900})
     window = context.new_page()
@@ -74,26 +74,26 @@ def main() -> int:
     options = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
-    from browsing import FLAGS
+    from browser import FLAGS
     from needs import chromium
 
     load = f"{os.getloadavg()[0]:.1f}"
-    missed = False
+    has_missed = False
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         print(f"{platform.machine()}, {os.cpu_count()} cores, load {load}, Chromium {browser.version}")
-        missed |= row("building the book", f"{made(folder):.0f} s", "300")
+        has_missed |= row("building the book", f"{build_book(folder):.0f} s", "300")
         pages = folder / "html"
         size = sum(path.stat().st_size for path in pages.rglob("*") if path.is_file())
-        missed |= row("its size", f"{size / 2**20:.1f} MB", "40")
-        for page, until, what, bar in PAGES:
-            took = [opened(browser, pages / page, until) for _ in range(options.rounds)]
-            asked = None if bar is None else f"{bar:.1f}"
-            more = f"{max(took):.2f} s in the worst of {len(took)} rounds"
-            missed |= row(f"{page}, until {what}", f"{statistics.median(took):.2f} s", asked, more=more)
+        has_missed |= row("its size", f"{size / 2**20:.1f} MB", "40")
+        for page, condition, label, bar in PAGES:
+            seconds = [time_page(browser, pages / page, condition) for _ in range(options.rounds)]
+            limit = None if bar is None else f"{bar:.1f}"
+            comment = f"{max(seconds):.2f} s in the worst of {len(seconds)} rounds"
+            has_missed |= row(f"{page}, until {label}", f"{statistics.median(seconds):.2f} s", limit, comment=comment)
         browser.close()
-    return 1 if missed else 0
+    return 1 if has_missed else 0
 
 
 if __name__ == "__main__":

@@ -37,8 +37,8 @@ import minigrad as mg
 from minigrad import nn
 from minigrad.data import DataLoader, TensorDataset
 
-SKIPPED = 10
-RECORDED = 30  # the first steps of the GPT, until captured launches are merged into one kernel
+WARMUP = 10
+JIT_WARMUP = 30  # the first steps of the GPT, until captured launches are merged into one kernel
 GPT = f"def leaf(*shape):\n    return lib.zeros(shape)\n{bench_train.HEAD}{bench_jit.LARGE}"
 
 
@@ -57,12 +57,12 @@ def make() -> tuple[Any, Any, Any]:
     return model, mg.optim.Adam(model.parameters(), lr=1e-3), nn.functional.cross_entropy
 
 
-def make_gpt(text: str = GPT) -> tuple[Any, Any, Any]:
+def make_gpt(source: str = GPT) -> tuple[Any, Any, Any]:
     """Return the GPT of bench_jit.py. Workers receive it by value, so it carries its source."""
     import numpy as np
 
     space = {"lib": mg, "F": nn.functional, "generator": np.random.default_rng(0)}
-    exec(text, space)
+    exec(source, space)
 
     def loss(output: Any, target: Any) -> Any:
         return nn.functional.cross_entropy(output.view(-1, output.shape[-1]), target.view(-1))
@@ -80,23 +80,25 @@ def data_of(gpt: bool, batch: int) -> TensorDataset:
     )
 
 
-def trained(workers: int, steps: int, batch: int, gpus: float) -> tuple[float, list[float]]:
+def train(workers: int, steps: int, batch: int, gpus: float) -> tuple[float, list[float]]:
     """Return the median seconds of a step, and the losses; without workers those of plain training."""
     loader, times = DataLoader(data_of(bool(gpus), batch), batch_size=batch, shuffle=True), []
 
-    def look(run: Any) -> None:
+    def record_time(run: Any) -> None:
         times.append(time.perf_counter())
 
-    options: dict[str, Any] = {"epochs": -(-steps // 8), "seed": 1, "callbacks": [look], "progress": False}
+    options: dict[str, Any] = {"epochs": -(-steps // 8), "seed": 1, "callbacks": [record_time], "progress": False}
     if workers:
-        each = {"GPU": gpus} if gpus else {"CPU": 1}
-        made = make_gpt if gpus else make
-        history = mg.distributed.fit(made, loader, workers=workers, resources=each, jit=bool(gpus), **options).history
+        resources = {"GPU": gpus} if gpus else {"CPU": 1}
+        make_model = make_gpt if gpus else make
+        history = mg.distributed.fit(
+            make_model, loader, workers=workers, resources=resources, jit=bool(gpus), **options
+        ).history
     else:
         mg.manual_seed(1)
         model, optimizer, loss = make()
         history = mg.training.fit(model, loader, optimizer, loss, **options)
-    first = RECORDED if gpus else SKIPPED
+    first = JIT_WARMUP if gpus else WARMUP
     return median(b - a for a, b in zip(times[first:], times[first + 1 :], strict=False)), history.steps
 
 
@@ -111,11 +113,11 @@ def main() -> int:
     options = parser.parse_args()
     batch = options.batch or (32 if options.gpus else 256)
     if options.alone is not None:
-        print(json.dumps(trained(options.alone, options.steps, batch, options.gpus)))
+        print(json.dumps(train(options.alone, options.steps, batch, options.gpus)))
         return 0
     print(f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     kinds = [*([] if options.gpus else [0]), 1, options.workers]
-    found: dict[int, list[float]] = {kind: [] for kind in kinds}
+    seconds_by_workers: dict[int, list[float]] = {kind: [] for kind in kinds}
     losses: dict[int, list[float]] = {}
     threads = {"TI_CPU_MAX_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     for _ in range(options.rounds):
@@ -125,17 +127,19 @@ def main() -> int:
             environment = {**os.environ, **threads}
             child = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
             seconds, losses[kind] = json.loads(child.stdout.splitlines()[-1])
-            found[kind].append(seconds)
-    best = {kind: min(times) for kind, times in found.items()}
+            seconds_by_workers[kind].append(seconds)
+    best = {kind: min(times) for kind, times in seconds_by_workers.items()}
     worst = max(abs(a - b) for kind in kinds for a, b in zip(losses[kind], losses[1], strict=True))
     ms = ", ".join(f"{kind or 'no'} worker{'s' * (kind != 1)} {seconds * 1e3:.1f}" for kind, seconds in best.items())
-    more = f"ms a step: {ms}; losses differ by {worst:.0e}"
-    what = f"{'GPT' if options.gpus else 'CNN'}, {options.workers} workers, one worker's time / theirs"
-    bar = "1.7" if options.gpus else "1.6"
-    missed = row(what, f"{best[1] / best[options.workers]:.2f}", bar, at_least=True, wrong=worst > 1e-3, more=more)
+    comment = f"ms a step: {ms}; losses differ by {worst:.0e}"
+    label = f"{'GPT' if options.gpus else 'CNN'}, {options.workers} workers, one worker's time / theirs"
+    limit = "1.7" if options.gpus else "1.6"
+    has_missed = row(
+        label, f"{best[1] / best[options.workers]:.2f}", limit, at_least=True, is_wrong=worst > 1e-3, comment=comment
+    )
     if 0 in best:
-        missed |= row("CNN, one worker's time / plain fit's", f"{best[1] / best[0]:.2f}", "1.10")
-    return 1 if missed else 0
+        has_missed |= row("CNN, one worker's time / plain fit's", f"{best[1] / best[0]:.2f}", "1.10")
+    return 1 if has_missed else 0
 
 
 if __name__ == "__main__":

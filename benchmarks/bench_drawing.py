@@ -74,8 +74,8 @@ def main() -> int:
     missed = row("import minigrad", f"{start:.3f} s", "0.15") | row("draw of 20,000 nodes", f"{draw:.2f} s", "3")
     if shutil.which("dot"):
         seconds = dot_seconds()
-        more = f"{seconds / draw:.1f} x as long for a tenth of the graph"
-        row("dot, layout of 2,000 nodes", f"{seconds:.2f} s", more=more)
+        comment = f"{seconds / draw:.1f} x as long for a tenth of the graph"
+        row("dot, layout of 2,000 nodes", f"{seconds:.2f} s", comment=comment)
     return 1 if missed else 0
 
 

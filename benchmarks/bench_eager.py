@@ -137,7 +137,7 @@ def child(library: str, code: str, steps: int) -> dict:
     return json.loads(finished.stdout)
 
 
-def measured(code: str, libraries: tuple[str, ...], rounds: int, steps: int) -> tuple[dict[str, float], float]:
+def measure(code: str, libraries: tuple[str, ...], rounds: int, steps: int) -> tuple[dict[str, float], float]:
     """Return the median seconds per step of each library over alternating rounds, and how much their results differ."""
     seconds: dict[str, list[float]] = {library: [] for library in libraries}
     worst = 0.0
@@ -150,32 +150,34 @@ def measured(code: str, libraries: tuple[str, ...], rounds: int, steps: int) -> 
     return {library: statistics.median(times) for library, times in seconds.items()}, worst
 
 
-def report(what: str, ratio: float, bar: float, worst: float) -> bool:
+def print_ratio(label: str, ratio: float, limit: float, worst: float) -> bool:
     """Print a ratio; return whether it misses its limit, or the results differ."""
     differ = f"results differ by {worst:.0e}"
-    return row(what, f"{ratio:.2f}", f"{bar:.2f}", wrong=worst > 1e-4, more=differ)
+    return row(label, f"{ratio:.2f}", f"{limit:.2f}", is_wrong=worst > 1e-4, comment=differ)
 
 
 def small_ops(rounds: int, steps: int) -> bool:
     """(a) Measure 200 elementwise operations on 8 elements, forward and backward."""
-    seconds, worst = measured(OPS, ("minigrad", "torch", "autograd"), rounds, steps)
-    missed = report(
+    seconds, worst = measure(OPS, ("minigrad", "torch", "autograd"), rounds, steps)
+    missed = print_ratio(
         f"200 small operations, minigrad's time / {PEER}'s", seconds["minigrad"] / seconds["torch"], 3.0, worst
     )
     ratio = seconds["minigrad"] / seconds["autograd"]
-    return report("200 small operations, minigrad's time / autograd 1.9.1's", ratio, 1 / 1.2, worst) or missed
+    return print_ratio("200 small operations, minigrad's time / autograd 1.9.1's", ratio, 1 / 1.2, worst) or missed
 
 
 def mlp(rounds: int, steps: int) -> bool:
     """(b) Measure a training step of a 784-128-10 perceptron on 32 images: forward, backward, update."""
-    seconds, worst = measured(MLP, ("minigrad", "torch"), rounds, steps)
-    return report(f"MLP 32x784x128x10, minigrad's time / {PEER}'s", seconds["minigrad"] / seconds["torch"], 1.3, worst)
+    seconds, worst = measure(MLP, ("minigrad", "torch"), rounds, steps)
+    return print_ratio(
+        f"MLP 32x784x128x10, minigrad's time / {PEER}'s", seconds["minigrad"] / seconds["torch"], 1.3, worst
+    )
 
 
 def conv(rounds: int, steps: int) -> bool:
     """(c) Measure a 3 x 3 convolution of 32 images, 16 channels to 32, 28 x 28, padding 1: forward, gradients."""
-    seconds, worst = measured(CONV, ("minigrad", "torch"), rounds, steps)
-    return report(
+    seconds, worst = measure(CONV, ("minigrad", "torch"), rounds, steps)
+    return print_ratio(
         f"conv2d 32x16x28x28 to 32 channels, minigrad's time / {PEER}'s",
         seconds["minigrad"] / seconds["torch"],
         2.0,
@@ -185,9 +187,9 @@ def conv(rounds: int, steps: int) -> bool:
 
 def memory(rounds: int, steps: int) -> bool:
     """(d) Measure how much a chain of 100 layers on a million elements adds to the peak memory of the process."""
-    peaks, worst = measured(MEMORY, ("minigrad", "torch"), 1, steps)
-    what = f"memory of 100 layers, {peaks['minigrad'] / 1024:.0f} MiB, minigrad's / {PEER}'s"
-    return report(what, peaks["minigrad"] / peaks["torch"], 1.2, worst)
+    peaks, worst = measure(MEMORY, ("minigrad", "torch"), 1, steps)
+    name = f"memory of 100 layers, {peaks['minigrad'] / 1024:.0f} MiB, minigrad's / {PEER}'s"
+    return print_ratio(name, peaks["minigrad"] / peaks["torch"], 1.2, worst)
 
 
 def main() -> int:
@@ -199,8 +201,8 @@ def main() -> int:
     os.environ["MINIGRAD_DEVICE"] = options.device  # read by the children
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     print(f"{machine}, load {os.getloadavg()[0]:.1f}, on {options.device}")
-    missed = [part(options.rounds, options.steps) for part in (small_ops, mlp, conv, memory)]
-    return 1 if any(missed) else 0
+    results = [part(options.rounds, options.steps) for part in (small_ops, mlp, conv, memory)]
+    return 1 if any(results) else 0
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ from report import row
 JITTED = "minigrad jit"
 NAMES = {"jax": "JAX", "torch": "PyTorch"}
 
-OURS = """
+STEP = """
 optimizer = lib.optim.OPTIMIZER(model.parameters(), lr=RATE)
 def update(x, y):
     optimizer.zero_grad()
@@ -151,7 +151,7 @@ def scores(p, x):
 
 ROWS: list[list[str]] = []  # rows of the table in the README
 README = Path(__file__).parent.parent / "README.md"
-AROUND = "<!-- made by benchmarks/bench_jit.py --readme -->\n", "<!-- until here -->\n"
+TABLE_MARKERS = "<!-- made by benchmarks/bench_jit.py --readme -->\n", "<!-- until here -->\n"
 
 
 def write_table(machine: str) -> None:
@@ -159,17 +159,17 @@ def write_table(machine: str) -> None:
     head = ["A step of training", "`mg.jit`", "of JAX's time", "of PyTorch's"]
     lines = [f"| {' | '.join(row)} |\n" for row in [head, ["---", *["---:"] * (len(head) - 1)], *ROWS]]
     lines += [f"\n{machine}, {bench_eager.PEER}, {datetime.date.today()}.\n"]
-    before, _, rest = README.read_text(encoding="utf-8").partition(AROUND[0])
-    _, _, after = rest.partition(AROUND[1])
-    README.write_text(f"{before}{AROUND[0]}{''.join(lines)}{AROUND[1]}{after}", encoding="utf-8")
+    preceding, _, rest = README.read_text(encoding="utf-8").partition(TABLE_MARKERS[0])
+    _, _, following = rest.partition(TABLE_MARKERS[1])
+    README.write_text(f"{preceding}{TABLE_MARKERS[0]}{''.join(lines)}{TABLE_MARKERS[1]}{following}", encoding="utf-8")
 
 
-def sized(code: str, batch: int, inputs: int, hidden: int) -> str:
+def substitute_sizes(code: str, batch: int, inputs: int, hidden: int) -> str:
     return code.replace("BATCH", str(batch)).replace("INPUTS", str(inputs)).replace("HIDDEN", str(hidden))
 
 
 def perceptron(*sizes: int) -> tuple[str, str]:
-    return sized(MLP, *sizes), sized(JAX_MLP, *sizes)
+    return substitute_sizes(MLP, *sizes), substitute_sizes(JAX_MLP, *sizes)
 
 
 RATES = {"SGD": 1e-2, "Adam": 1e-3}
@@ -191,27 +191,27 @@ ON_CUDA = {  # without JAX
 }
 
 
-def part(name: str, rounds: int, share: float) -> bool:
+def measure_model(name: str, rounds: int, fraction: float) -> bool:
     """Measure one model; return whether it misses a limit, or the losses differ."""
-    (ours, theirs), optimizer, steps, *bars = (PARTS | ON_CUDA)[name]
-    ours, theirs = (f"RATE = {RATES[optimizer]}\n{text}" for text in (ours, theirs))
-    code = f"if library != 'jax':\n{_indented(bench_train.HEAD + ours + OURS.replace('OPTIMIZER', optimizer))}"
-    code += f"else:\n{_indented(JAX + theirs + JAX_STEP.replace('OPTIMIZER', optimizer.lower()))}"
+    (model_code, jax_code), optimizer, steps, *bars = (PARTS | ON_CUDA)[name]
+    model_code, jax_code = (f"RATE = {RATES[optimizer]}\n{text}" for text in (model_code, jax_code))
+    code = f"if library != 'jax':\n{_indent(bench_train.HEAD + model_code + STEP.replace('OPTIMIZER', optimizer))}"
+    code += f"else:\n{_indent(JAX + jax_code + JAX_STEP.replace('OPTIMIZER', optimizer.lower()))}"
     libraries = ["minigrad", JITTED, "torch", *["jax"] * ("jax" in bench_eager.PYTHONS)]
-    first = 12 if name in ON_CUDA else 40  # warm-up steps, until launches are merged into one kernel
-    seconds, worst = bench_eager.measured(code, tuple(libraries), rounds, first + int(steps * share))
+    warmup = 12 if name in ON_CUDA else 40  # warm-up steps, until launches are merged into one kernel
+    seconds, worst = bench_eager.measure(code, tuple(libraries), rounds, warmup + int(steps * fraction))
     times = ", ".join(f"{library} {seconds[library] * 1e6:,.0f} µs" for library in libraries)
-    more = f"{times}; losses differ by {worst:.0e}"
-    missed, cells = worst > 1e-4, [f"{seconds[JITTED] * 1e6:,.0f} µs"]
+    comment = f"{times}; losses differ by {worst:.0e}"
+    has_missed, cells = worst > 1e-4, [f"{seconds[JITTED] * 1e6:,.0f} µs"]
     for peer, bar in zip(("jax", "torch"), bars, strict=True):
         if peer in seconds:
             ratio = seconds[JITTED] / seconds[peer]
-            what, asked = f"{name}, relative to {NAMES[peer]}'s time", None if bar is None else f"{bar:.2f}"
-            missed |= row(what, f"{ratio:.2f}", asked, wrong=worst > 1e-4, more=more)
-            more = ""
+            label, limit = f"{name}, relative to {NAMES[peer]}'s time", None if bar is None else f"{bar:.2f}"
+            has_missed |= row(label, f"{ratio:.2f}", limit, is_wrong=worst > 1e-4, comment=comment)
+            comment = ""
             cells.append(f"{ratio:.2f}")
     ROWS.append([name, *cells])
-    return missed
+    return has_missed
 
 
 COPY = "torch copy"
@@ -234,17 +234,17 @@ FUNCTIONS = {
 }
 
 
-def chain(name: str, rounds: int, share: float) -> bool:
+def measure_chain(name: str, rounds: int, fraction: float) -> bool:
     """Measure a function of 16 million elements; return whether it misses a limit, or the results differ."""
-    code, steps = CHAINS.replace("RETURN", FUNCTIONS[name]), 30 + int(20 * share)
-    seconds, worst = bench_eager.measured(code, ("minigrad", JITTED, "torch"), rounds, steps)
-    copies = bench_eager.measured(code, ("minigrad", COPY), rounds, 20)[0][COPY]
+    code, steps = CHAINS.replace("RETURN", FUNCTIONS[name]), 30 + int(20 * fraction)
+    seconds, worst = bench_eager.measure(code, ("minigrad", JITTED, "torch"), rounds, steps)
+    copies = bench_eager.measure(code, ("minigrad", COPY), rounds, 20)[0][COPY]
     times = ", ".join(f"{library} {took * 1e3:,.1f} ms" for library, took in {**seconds, COPY: copies}.items())
     faster, slower = seconds["torch"] / seconds[JITTED], seconds[JITTED] / copies
-    name, differ = f"{name} on 16 M elements", f"{times}; results differ by {worst:.0e}"
-    what = f"{name}, PyTorch's time / minigrad's"
-    missed = row(what, f"{faster:.2f}", "3.00", at_least=True, wrong=worst > 1e-4, more=differ)
-    return row(f"{name}, relative to a copy's time", f"{slower:.2f}", "1.30") or missed
+    name, comment = f"{name} on 16 M elements", f"{times}; results differ by {worst:.0e}"
+    label = f"{name}, PyTorch's time / minigrad's"
+    has_missed = row(label, f"{faster:.2f}", "3.00", at_least=True, is_wrong=worst > 1e-4, comment=comment)
+    return row(f"{name}, relative to a copy's time", f"{slower:.2f}", "1.30") or has_missed
 
 
 PRODUCTS = """
@@ -259,25 +259,25 @@ def step():
 """
 
 
-def products(*sizes: int, rounds: int) -> bool:
+def measure_products(*sizes: int, rounds: int) -> bool:
     """Compare four products in a jitted function with the same run eagerly; return whether it takes over 10% more."""
     code = PRODUCTS
     for name, size in zip(("ROWS", "INNER", "COLUMNS"), sizes, strict=True):
         code = code.replace(name, str(size))
-    seconds, worst = bench_eager.measured(code, ("minigrad", JITTED), rounds, 200)
+    seconds, worst = bench_eager.measure(code, ("minigrad", JITTED), rounds, 200)
     times = ", ".join(f"{library} {took * 1e6:,.0f} µs" for library, took in seconds.items())
-    what = f"4 products {'x'.join(map(str, sizes))} in a jitted function, relative to eager"
-    more = f"{times}; results differ by {worst:.0e}"
-    return row(what, f"{seconds[JITTED] / seconds['minigrad']:.2f}", "1.10", wrong=worst > 1e-4, more=more)
+    label = f"4 products {'x'.join(map(str, sizes))} in a jitted function, relative to eager"
+    comment = f"{times}; results differ by {worst:.0e}"
+    return row(label, f"{seconds[JITTED] / seconds['minigrad']:.2f}", "1.10", is_wrong=worst > 1e-4, comment=comment)
 
 
 SIZES = [(32, 784, 128), (256, 256, 256), (512, 512, 512), (1024, 1024, 1024)]
 
-WAITS = {  # seconds, with an empty and with a full cache
+COMPILE_LIMITS = {  # seconds, with an empty and with a full cache
     "MLP 32x64x32x10, SGD": (1.5, 0.3),
     "GPT 4x128, 16 contexts of 128, Adam": (30.0, None),
 }
-COMPILED = """
+TIME_COMPILATION = """
 times = []
 for _ in range(80):
     begun = time.perf_counter()
@@ -288,31 +288,34 @@ print(json.dumps({"first": times[0] - steady, "all": sum(times[:40]) - 40 * stea
 """
 
 
-def compiling(name: str, rounds: int, *bars: float | None) -> bool:
+def measure_compilation(name: str, rounds: int, *bars: float | None) -> bool:
     """Measure the extra time of a step's first runs, without and with a cache; return whether it misses a limit."""
-    (ours, _), optimizer, *_ = PARTS[name]
-    code = bench_eager.HEAD + f"RATE = {RATES[optimizer]}\n" + bench_train.HEAD + ours
-    code += OURS.replace("OPTIMIZER", optimizer) + COMPILED
-    took: list[list[dict[str, float]]] = [[], []]
+    (model_code, _), optimizer, *_ = PARTS[name]
+    code = bench_eager.HEAD + f"RATE = {RATES[optimizer]}\n" + bench_train.HEAD + model_code
+    code += STEP.replace("OPTIMIZER", optimizer) + TIME_COMPILATION
+    runs_by_cache: list[list[dict[str, float]]] = [[], []]
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as folder:
-            for times in took:
+            for times in runs_by_cache:
                 command = [sys.executable, "-c", code, JITTED, "0"]
                 environment = os.environ | {"TI_OFFLINE_CACHE_FILE_PATH": folder}
-                found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-                times.append(json.loads(found.stdout.splitlines()[-1]))
-    missed = False
-    for times, when, bar in zip(took, ("empty cache", "full cache"), bars, strict=True):
+                child = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+                times.append(json.loads(child.stdout.splitlines()[-1]))
+    has_missed = False
+    for times, cache_state, limit in zip(runs_by_cache, ("empty cache", "full cache"), bars, strict=True):
         first, everything = (statistics.median(time[key] for time in times) for key in ("first", "all"))
-        asked = None if bar is None else f"{bar:.1f}"
-        missed |= row(
-            f"{name}: compile time, {when}", f"{everything:.1f} s", asked, more=f"the first run {first:.1f} s"
+        limit_text = None if limit is None else f"{limit:.1f}"
+        has_missed |= row(
+            f"{name}: compile time, {cache_state}",
+            f"{everything:.1f} s",
+            limit_text,
+            comment=f"the first run {first:.1f} s",
         )
-    return missed
+    return has_missed
 
 
-def _indented(text: str) -> str:
-    return "".join(f"    {line}\n" for line in text.splitlines())
+def _indent(source: str) -> str:
+    return "".join(f"    {line}\n" for line in source.splitlines())
 
 
 def main() -> int:
@@ -337,13 +340,15 @@ def main() -> int:
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     print(f"{machine}, load {os.getloadavg()[0]:.1f}, {bench_eager.PEER}")
     parts = PARTS if options.device == "cpu" else ON_CUDA
-    missed = [part(name, options.rounds, options.share) for name in parts if options.only in name]
+    missed = [measure_model(name, options.rounds, options.share) for name in parts if options.only in name]
     if options.device == "cuda":
         return 1 if any(missed) else 0
-    missed += [chain(name, options.rounds, options.share) for name in FUNCTIONS if options.only in name]
-    missed += [products(*sizes, rounds=options.rounds) for sizes in SIZES if options.only in "products"]
+    missed += [measure_chain(name, options.rounds, options.share) for name in FUNCTIONS if options.only in name]
+    missed += [measure_products(*sizes, rounds=options.rounds) for sizes in SIZES if options.only in "products"]
     missed += [
-        compiling(name, min(options.rounds, 3), *bars) for name, bars in WAITS.items() if options.only in "compiling"
+        measure_compilation(name, min(options.rounds, 3), *bars)
+        for name, bars in COMPILE_LIMITS.items()
+        if options.only in "compiling"
     ]
     if options.readme:
         write_table(f"{machine}, jax 0.10")

@@ -37,43 +37,43 @@ console.log(JSON.stringify(answers));
 
 def network(nodes: int) -> dict[str, Any]:
     """Return samples through a network of two layers of four neurons, with at least `nodes` nodes."""
-    weights = [[node * 4 + at for at in range(4)] for node in range(8)]
+    weights = [[node * 4 + index for index in range(4)] for node in range(8)]
     edges: list[tuple[int, int]] = []
-    made = 32
-    while made < nodes:
-        values, made = [made, made + 1, made + 2], made + 3
+    count = 32
+    while count < nodes:
+        values, count = [count, count + 1, count + 2], count + 3
         for layer in (weights[:4], weights[4:]):
             results = []
             for neuron in layer:
                 total = -1
                 for weight, value in zip(neuron, values, strict=False):
-                    edges += [(weight, made), (value, made)]
+                    edges += [(weight, count), (value, count)]
                     if total >= 0:
-                        edges += [(total, made + 1), (made, made + 1)]
-                    total, made = made + (total >= 0), made + 1 + (total >= 0)
+                        edges += [(total, count + 1), (count, count + 1)]
+                    total, count = count + (total >= 0), count + 1 + (total >= 0)
                 results.append(total)
             values = results
-    return {"sizes": [(80, 44)] * made, "edges": edges}
+    return {"sizes": [(80, 44)] * count, "edges": edges}
 
 
-def opened(layers: int, width: int) -> dict[str, Any]:
+def expanded_network(layers: int, width: int) -> dict[str, Any]:
     """Return a network with all layers and a third of the neurons expanded; other neurons are one box each."""
     sizes: list[tuple[int, int]] = []
-    outer: list[int] = []
+    parents: list[int] = []
     edges: list[tuple[int, int]] = []
 
     def item(block: int) -> int:
         sizes.append((80, 44))
-        outer.append(block)
+        parents.append(block)
         return len(sizes) - 1
 
     values = [item(-1) for _ in range(width)]
     for _ in range(layers):
         layer, results = item(-1), []
-        for at in range(width):
+        for index in range(width):
             neuron = item(layer)
             results.append(neuron)
-            if at % 3:
+            if index % 3:
                 edges += [(value, neuron) for value in values]
                 continue
             results[-1] = item(neuron)
@@ -82,12 +82,12 @@ def opened(layers: int, width: int) -> dict[str, Any]:
                 edges += [(value, product), (product, total), (results[-1], total)]
                 results[-1] = total
         values = results
-    return {"sizes": sizes, "outer": outer, "edges": edges}
+    return {"sizes": sizes, "outer": parents, "edges": edges}
 
 
 def main() -> int:
     pictures = [
-        ("frames", {**opened(4, 6), "rounds": 21}, 20),
+        ("frames", {**expanded_network(4, 6), "rounds": 21}, 20),
         ("flat, 500", {**network(500), "rounds": 11}, 60),
         ("flat, 5,000", {**network(5_000), "rounds": 5}, 700),
     ]
@@ -99,14 +99,14 @@ def main() -> int:
         check=True,
     )
     print(f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    failed = False
-    for (name, graph, bar), found in zip(pictures, json.loads(node.stdout), strict=True):
+    has_missed = False
+    for (name, graph, bar), times in zip(pictures, json.loads(node.stdout), strict=True):
         print(
-            f"{name:12} {len(graph['sizes']):5} items, {len(graph['edges']):5} edges: median {found['median']:6.1f} ms "
-            f"(bar {bar}), first {found['first']:6.1f} ms"
+            f"{name:12} {len(graph['sizes']):5} items, {len(graph['edges']):5} edges: median {times['median']:6.1f} ms "
+            f"(bar {bar}), first {times['first']:6.1f} ms"
         )
-        failed |= found["median"] >= bar or (name == "frames" and found["first"] >= 100)
-    return int(failed)
+        has_missed |= times["median"] >= bar or (name == "frames" and times["first"] >= 100)
+    return int(has_missed)
 
 
 if __name__ == "__main__":

@@ -40,16 +40,16 @@ PARTS = [
 ]
 
 
-def part(name: str, options: str, fused: bool, rounds: int, steps: int) -> bool:
+def measure_optimizer(name: str, options: str, fused: bool, rounds: int, steps: int) -> bool:
     """Measure one optimizer; return whether it misses its limit."""
     code = CODE.replace("NAME", name).replace("OPTIONS", options)
     if fused:
         code = code.replace(options, f"{options}, **({{'fused': True}} if library == 'torch' else {{}})")
-    seconds, worst = bench_eager.measured(code, ("minigrad", "torch"), rounds, steps)
-    what = (
+    seconds, worst = bench_eager.measure(code, ("minigrad", "torch"), rounds, steps)
+    label = (
         f"{name}({options}), {seconds['minigrad'] * 1e3:.1f} ms, {bench_eager.PEER}, {'fused' if fused else 'foreach'}"
     )
-    return bench_eager.report(what, seconds["minigrad"] / seconds["torch"], 4.0 if fused else 2.0, worst)
+    return bench_eager.print_ratio(label, seconds["minigrad"] / seconds["torch"], 4.0 if fused else 2.0, worst)
 
 
 def main() -> int:
@@ -61,8 +61,8 @@ def main() -> int:
     os.environ["MINIGRAD_DEVICE"] = options.device  # read by the children
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     print(f"{machine}, load {os.getloadavg()[0]:.1f}, on {options.device}")
-    missed = [part(*one, False, options.rounds, options.steps) for one in PARTS]
-    missed.append(part("Adam", "lr=1e-3", True, options.rounds, options.steps))
+    missed = [measure_optimizer(*one, False, options.rounds, options.steps) for one in PARTS]
+    missed.append(measure_optimizer("Adam", "lr=1e-3", True, options.rounds, options.steps))
     return 1 if any(missed) else 0
 
 

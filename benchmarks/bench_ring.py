@@ -49,29 +49,29 @@ class Ring:
     def sum(self, array: Any) -> None:
         """Sum `array` over all workers, in place."""
         pieces = np.array_split(array, WORKERS)
-        letter = np.empty_like(pieces[0])
+        buffer = np.empty_like(pieces[0])
         for step in range(2 * (WORKERS - 1)):
             sent = self.sender.submit(self.right.send_bytes, pieces[(self.rank - step) % WORKERS])
-            self.left.recv_bytes_into(letter)
+            self.left.recv_bytes_into(buffer)
             piece = pieces[(self.rank - step - 1) % WORKERS]
             if step < WORKERS - 1:
-                piece += letter[: piece.size]
+                piece += buffer[: piece.size]
             else:
-                piece[:] = letter[: piece.size]
+                piece[:] = buffer[: piece.size]
             sent.result()
 
 
-def taken(work: Callable[[], Any], times: int) -> float:
+def time_calls(work: Callable[[], Any], times: int) -> float:
     """Return the median seconds of a function, after two warm-up calls."""
-    found = []
+    seconds = []
     for _ in range(times + 2):
         start = time.perf_counter()
         work()
-        found.append(time.perf_counter() - start)
-    return median(found[2:])
+        seconds.append(time.perf_counter() - start)
+    return median(seconds[2:])
 
 
-def measured(rank: int, left: Any, right: Any, together: Any, answers: Any, rounds: int) -> None:
+def measure_worker(rank: int, left: Any, right: Any, barrier: Any, answers: Any, rounds: int) -> None:
     """Measure everything in one worker; the first one reports."""
     mg.set_default_device("numpy")
     mg.manual_seed(0)
@@ -85,21 +85,21 @@ def measured(rank: int, left: Any, right: Any, together: Any, answers: Any, roun
         nn.functional.cross_entropy(model(images[:rows]), labels[:rows]).backward()
         return np.concatenate([parameter.grad.numpy().reshape(-1) for parameter in model.parameters()])
 
-    works: dict[Any, tuple[Callable[[], Any], int]] = {}
+    tasks: dict[Any, tuple[Callable[[], Any], int]] = {}
     for size in SIZES:
         array = np.zeros(WORKERS * size // 4, np.float32)
-        works["message", size] = partial(ring.sum, array), 400 if size < 1e5 else 40
+        tasks["message", size] = partial(ring.sum, array), 400 if size < 1e5 else 40
     for count in SHARDS:
-        works["shard", count] = partial(gradient, ROWS // count), min(20 + count, 200)
-    works["step", WORKERS] = (lambda: ring.sum(gradient(ROWS // WORKERS))), 30
-    found = dict.fromkeys(works, float("inf"))
+        tasks["shard", count] = partial(gradient, ROWS // count), min(20 + count, 200)
+    tasks["step", WORKERS] = (lambda: ring.sum(gradient(ROWS // WORKERS))), 30
+    seconds_by_task = dict.fromkeys(tasks, float("inf"))
     for _ in range(rounds):
-        for what, (work, times) in works.items():
-            together.wait()
-            if what[0] != "shard" or rank == 0:  # a shard runs alone
-                found[what] = min(found[what], taken(work, times))
+        for task, (work, times) in tasks.items():
+            barrier.wait()
+            if task[0] != "shard" or rank == 0:  # a shard runs alone
+                seconds_by_task[task] = min(seconds_by_task[task], time_calls(work, times))
     if rank == 0:
-        answers.put((found, gradient(1).nbytes))
+        answers.put((seconds_by_task, gradient(1).nbytes))
     ring.sender.shutdown()
 
 
@@ -113,32 +113,34 @@ def main() -> int:
     # malloc keeps freed memory, as minigrad's pool does: new pages from the system would take half of a step.
     os.environ |= dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(1 << 30))
     context = multiprocessing.get_context("spawn")
-    together, answers = context.Barrier(WORKERS), context.Queue()
+    barrier, answers = context.Barrier(WORKERS), context.Queue()
     pipes = [context.Pipe(duplex=False) for _ in range(WORKERS)]  # pipe k leads to worker k from its left neighbour
     children = [
-        context.Process(target=measured, args=(k, pipes[k][0], pipes[(k + 1) % WORKERS][1], together, answers, rounds))
+        context.Process(
+            target=measure_worker, args=(k, pipes[k][0], pipes[(k + 1) % WORKERS][1], barrier, answers, rounds)
+        )
         for k in range(WORKERS)
     ]
     for child in children:
         child.start()
-    found, size = answers.get()
+    seconds_by_task, size = answers.get()
     for child in children:
         child.join()
-    messages = {size: seconds / 2 for (what, size), seconds in found.items() if what == "message"}
-    shards = {count: seconds for (what, count), seconds in found.items() if what == "shard"}
-    step = found["step", WORKERS]
+    messages = {size: seconds / 2 for (kind, size), seconds in seconds_by_task.items() if kind == "message"}
+    shards = {count: seconds for (kind, count), seconds in seconds_by_task.items() if kind == "shard"}
+    step = seconds_by_task["step", WORKERS]
     print("messages:", ", ".join(f"{size} B {seconds * 1e3:.3g} ms" for size, seconds in messages.items()))
     print("shards:", ", ".join(f"1/{count} {seconds * 1e3:.3g} ms" for count, seconds in shards.items()))
     sizes, seconds = np.array(list(messages)), np.array(list(messages.values()))
-    line = np.stack([np.ones(len(sizes)), sizes], axis=1) / seconds[:, None]
-    (start, each), *_ = np.linalg.lstsq(line, np.ones(len(sizes)), rcond=None)
-    told = shards[WORKERS] + 2 * (WORKERS - 1) * (start + each * size / WORKERS)
-    more = (
-        f"{step * 1e3:.1f} ms, {told * 1e3:.1f} predicted, {shards[1] * 1e3:.1f} alone; a message {start * 1e6:.0f} µs "
-        f"and {1e-9 / each:.2f} GB a second; the gradient {size / 1e6:.2f} MB"
+    design_matrix = np.stack([np.ones(len(sizes)), sizes], axis=1) / seconds[:, None]
+    (latency, seconds_per_byte), *_ = np.linalg.lstsq(design_matrix, np.ones(len(sizes)), rcond=None)
+    predicted = shards[WORKERS] + 2 * (WORKERS - 1) * (latency + seconds_per_byte * size / WORKERS)
+    comment = (
+        f"{step * 1e3:.1f} ms, {predicted * 1e3:.1f} predicted, {shards[1] * 1e3:.1f} alone; a message "
+        f"{latency * 1e6:.0f} µs and {1e-9 / seconds_per_byte:.2f} GB a second; the gradient {size / 1e6:.2f} MB"
     )
-    ratio = max(step / told, told / step)
-    missed = row("ring, two workers, a step and its prediction", f"{ratio:.2f}", "1.25", more=more)
+    ratio = max(step / predicted, predicted / step)
+    missed = row("ring, two workers, a step and its prediction", f"{ratio:.2f}", "1.25", comment=comment)
     return 1 if missed else 0
 
 

@@ -97,14 +97,14 @@ PARTS = {
 }
 
 
-def part(name: str, rounds: int, steps: int) -> bool:
+def measure_model(name: str, rounds: int, steps: int) -> bool:
     """Measure one model; return whether it misses its limit, or the losses differ."""
-    code, bar, often = PARTS[name]
-    seconds, worst = bench_eager.measured(HEAD + code + TAIL, ("minigrad", "torch"), rounds, 10 + steps * often)
+    code, bar, repeats = PARTS[name]
+    seconds, worst = bench_eager.measure(HEAD + code + TAIL, ("minigrad", "torch"), rounds, 10 + steps * repeats)
     ratio = seconds["minigrad"] / seconds["torch"]
     times = f"{seconds['minigrad'] * 1e3:.2f} ms a step, torch {seconds['torch'] * 1e3:.2f}"
-    what, bars = f"{name}, minigrad's time / {bench_eager.PEER}'s", None if bar is None else f"{bar:.2f}"
-    return row(what, f"{ratio:.2f}", bars, wrong=worst > 1e-4, more=f"{times}; losses differ by {worst:.0e}")
+    label, bars = f"{name}, minigrad's time / {bench_eager.PEER}'s", None if bar is None else f"{bar:.2f}"
+    return row(label, f"{ratio:.2f}", bars, is_wrong=worst > 1e-4, comment=f"{times}; losses differ by {worst:.0e}")
 
 
 def main() -> int:
@@ -122,7 +122,7 @@ def main() -> int:
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     passive = ", PyTorch's threads sleep while waiting" if options.passive else ""
     print(f"{machine}, load {os.getloadavg()[0]:.1f}, on {options.device}{passive}")
-    missed = [part(name, options.rounds, options.steps) for name in PARTS]
+    missed = [measure_model(name, options.rounds, options.steps) for name in PARTS]
     return 1 if any(missed) else 0
 
 

@@ -31,7 +31,7 @@ import minigrad as mg
 SOURCES = Path(__file__).parents[1] / "viz" / "frontend" / "src"
 PAGE = Path(__file__).with_name("viewer_page.js").read_text(encoding="utf-8")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-WORK = ("ScriptDuration", "RecalcStyleDuration", "LayoutDuration")
+MAIN_THREAD_METRICS = ("ScriptDuration", "RecalcStyleDuration", "LayoutDuration")
 SIZES = (500, 5_000, 20_000, 100_000)
 
 
@@ -47,13 +47,13 @@ def mlp(nodes: int) -> Any:
         return (model([generator.uniform(-1, 1) for _ in range(3)])[0] - 1.0) ** 2
 
     loss = error()
-    one = boxes(loss)
-    for _ in range(round((nodes - one) / (boxes(loss + error()) - one))):
+    nodes_per_sample = count_nodes(loss)
+    for _ in range(round((nodes - nodes_per_sample) / (count_nodes(loss + error()) - nodes_per_sample))):
         loss = loss + error()
     return loss
 
 
-def boxes(x: Any) -> int:
+def count_nodes(x: Any) -> int:
     """Return the number of nodes in the trace of a graph, including constants."""
     from minigrad_viz import to_trace
 
@@ -74,9 +74,9 @@ def net(nodes: int) -> Any:
     mg.manual_seed(0)
     with mg.record():
         x = mg.randn(8, 8)
-        for at in range(nodes // 8):
+        for index in range(nodes // 8):
             w1, b, w2 = (mg.randn(*shape).mul(0.3).detach().requires_grad_() for shape in ((8, 8), (8,), (8, 8)))
-            with mg.scope(f"block{at}"):
+            with mg.scope(f"block{index}"):
                 x = x + mg.functional.relu(x @ w1 + b) @ w2
         return (x * x).mean()
 
@@ -108,14 +108,14 @@ def call(graph: str, nodes: int) -> None:
 # --- measuring -------------------------------------------------------------------------------------------------------
 
 
-def called(graph: str, nodes: int, rounds: int) -> tuple[list[float], dict[str, Any]]:
+def run_calls(graph: str, nodes: int, rounds: int) -> tuple[list[float], dict[str, Any]]:
     """Return the seconds of several calls, and the output of the last one."""
     command = [sys.executable, __file__, "call", graph, str(nodes)]
-    made = [json.loads(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(rounds)]
-    return [one["seconds"] for one in made], made[-1]
+    outputs = [json.loads(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(rounds)]
+    return [one["seconds"] for one in outputs], outputs[-1]
 
 
-class Table:
+class BudgetTable:
     """Prints each figure as it is measured."""
 
     def __init__(self) -> None:
@@ -123,28 +123,30 @@ class Table:
 
     def add(self, claim: str, samples: list[float], unit: str, budget: float | None, *, tail: bool = False) -> None:
         """Print a figure; with `tail` the budget applies to the 95th percentile instead of the median."""
-        middle, high = statistics.median(samples), percentile(samples, 95)
-        judged = high if tail else middle
-        said = f"{claim:<58} {middle:7.3g} {high:7.3g} {unit:<3}"
+        median, p95 = statistics.median(samples), percentile(samples, 95)
+        compared = p95 if tail else median
+        line = f"{claim:<58} {median:7.3g} {p95:7.3g} {unit:<3}"
         if budget is None:
-            print(said)
+            print(line)
             return
-        which = "p95" if tail else "median"
-        print(f"{said} {which:>6} < {budget:<5g} {budget / judged:5.1f}x {'' if judged < budget else 'OVER'}".rstrip())
-        self.failed |= judged >= budget
+        kind = "p95" if tail else "median"
+        print(
+            f"{line} {kind:>6} < {budget:<5g} {budget / compared:5.1f}x {'' if compared < budget else 'OVER'}".rstrip()
+        )
+        self.failed |= compared >= budget
 
 
-def quickest(rounds: list[list[float]]) -> list[float]:
+def fastest(rounds: list[list[float]]) -> list[float]:
     """Return the fastest time of each step over several rounds."""
-    return [min(same) for same in zip(*rounds, strict=True)]
+    return [min(values) for values in zip(*rounds, strict=True)]
 
 
-def percentile(samples: list[float], share: int) -> float:
+def percentile(samples: list[float], percent: int) -> float:
     ordered = sorted(samples)
-    return ordered[min(len(ordered) - 1, len(ordered) * share // 100)]
+    return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
 
 
-class Pages:
+class PageFactory:
     """Browser pages without network access."""
 
     def __init__(self, browser: Any, esm: str) -> None:
@@ -156,124 +158,141 @@ class Pages:
         context = self.browser.new_context(viewport={"width": 1300, "height": 900})
         page = context.new_page()
         page.set_default_timeout(120_000)
-        wrong: list[str] = []
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("request", lambda request: request.url[:5] in ("blob:", "data:") or wrong.append(request.url))
+        problems: list[str] = []
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", lambda request: request.url[:5] in ("blob:", "data:") or problems.append(request.url))
         page.set_content("<!doctype html><meta charset=utf-8><body></body>")
         page.add_script_tag(content=PAGE)
         tools = context.new_cdp_session(page)
         tools.send("Performance.enable", {"timeDomain": "threadTicks"})  # CPU time of the main thread
         yield page, tools
         context.close()
-        if wrong:
-            raise RuntimeError(f"the page made requests or failed: {wrong[:3]}")
+        if problems:
+            raise RuntimeError(f"the page made requests or failed: {problems[:3]}")
 
-    def start(self, page: Any, made: dict[str, Any], **state: Any) -> float:
+    def start(self, page: Any, call_output: dict[str, Any], **state: Any) -> float:
         """Return the seconds until the player is painted."""
-        return float(page.evaluate("([esm, state]) => openPlayer(esm, state)", [self.esm, made["state"] | state])) / 1e3
+        return (
+            float(page.evaluate("([esm, state]) => openPlayer(esm, state)", [self.esm, call_output["state"] | state]))
+            / 1e3
+        )
 
 
 def metric(tools: Any, name: str) -> float:
-    found = tools.send("Performance.getMetrics")["metrics"]
-    return float(next(one["value"] for one in found if one["name"] == name))
+    metrics = tools.send("Performance.getMetrics")["metrics"]
+    return float(next(one["value"] for one in metrics if one["name"] == name))
 
 
-def pans(page: Any, tools: Any) -> list[float]:
+def pan_costs(page: Any, tools: Any) -> list[float]:
     """Return the milliseconds of the main thread per frame of scrolling, painting included: means of five frames."""
-    found = []
+    frame_costs = []
     for _ in range(16):
         before = metric(tools, "TaskDuration")
         page.evaluate("pan(5)")
-        found.append((metric(tools, "TaskDuration") - before) * 1000 / 5)
-    return found
+        frame_costs.append((metric(tools, "TaskDuration") - before) * 1000 / 5)
+    return frame_costs
 
 
 # --- the budgets -----------------------------------------------------------------------------------------------------
 
 
-def starting(table: Table, pages: Pages, graph: str, nodes: int, budget: float) -> dict[str, Any]:
+def measure_start(table: BudgetTable, pages: PageFactory, graph: str, nodes: int, budget: float) -> dict[str, Any]:
     """Measure from the call to the painted player."""
-    calls, made = called(graph, nodes, 3 if nodes > 20_000 else 5)
-    opened, busy = [], []
+    calls, call_output = run_calls(graph, nodes, 3 if nodes > 20_000 else 5)
+    page_seconds, main_thread_seconds = [], []
     for _ in range(len(calls)):
         with pages.page() as (page, tools):
             before = metric(tools, "TaskDuration")
-            opened.append(pages.start(page, made))
-            busy.append(metric(tools, "TaskDuration") - before)
+            page_seconds.append(pages.start(page, call_output))
+            main_thread_seconds.append(metric(tools, "TaskDuration") - before)
             visible = page.evaluate("seen()")
             tools.send("HeapProfiler.collectGarbage")
             heap = metric(tools, "JSHeapUsedSize")
-    name = f"{graph}, {made['nodes']:,} nodes"
+    name = f"{graph}, {call_output['nodes']:,} nodes"
     table.add(f"{name}: the call", calls, "s", None)
-    table.add(f"{name}: the page, its main thread", busy, "s", None)
+    table.add(f"{name}: the page, its main thread", main_thread_seconds, "s", None)
     in_page = nodes in (5_000, 20_000)  # their budgets cover the page only, others start at the call
-    table.add(f"{name}: the page, {visible} visible", opened, "s", budget if in_page else None)
-    whole = [x + y for x, y in zip(calls, opened, strict=True)]
-    table.add(f"{name}: from the call to the painted player", whole, "s", None if in_page else budget)
-    print(f"    {made['sent'] / 1e6:.2f} MB sent, {made['stored'] / 1e6:.2f} MB stored, {heap / 1e6:.0f} MB of heap")
+    table.add(f"{name}: the page, {visible} visible", page_seconds, "s", budget if in_page else None)
+    totals = [x + y for x, y in zip(calls, page_seconds, strict=True)]
+    table.add(f"{name}: from the call to the painted player", totals, "s", None if in_page else budget)
+    print(
+        f"    {call_output['sent'] / 1e6:.2f} MB sent, {call_output['stored'] / 1e6:.2f} MB stored, {heap / 1e6:.0f} "
+        "MB of heap"
+    )
     if visible > 150 and nodes > 500:
         raise RuntimeError(f"{visible} items are visible of {name}: more than 150")
-    return made
+    return call_output
 
 
-def stepping(table: Table, pages: Pages, made: dict[str, Any], name: str, budget: float) -> None:
+def measure_steps(
+    table: BudgetTable, pages: PageFactory, call_output: dict[str, Any], name: str, budget: float
+) -> None:
     """Measure steps with every block open."""
-    found = []
+    rounds = []
     with pages.page() as (page, tools):
-        pages.start(page, made, expanded=list(range(made["blocks"])))
+        pages.start(page, call_output, expanded=list(range(call_output["blocks"])))
         steps = "([from, count]) => stepCosts(from, count)"
         page.evaluate(steps, [0, 30])  # warm up the JavaScript compiler
-        before = sum(metric(tools, part) for part in WORK)
+        before = sum(metric(tools, part) for part in MAIN_THREAD_METRICS)
         for _ in range(5):
-            found.append(page.evaluate(steps, [max(0, made["forward"] - 50), 100]))
-        busy = (sum(metric(tools, part) for part in WORK) - before) * 1000 / 500
-        shown = page.evaluate("seen()") or made["nodes"]
+            rounds.append(page.evaluate(steps, [max(0, call_output["forward"] - 50), 100]))
+        busy = (sum(metric(tools, part) for part in MAIN_THREAD_METRICS) - before) * 1000 / 500
+        shown = page.evaluate("seen()") or call_output["nodes"]
     table.add(f"{name}: a step, CPU time, mean", [busy], "ms", None)
-    table.add(f"{name}: a step, {shown:,} visible", quickest(found), "ms", budget, tail=True)
+    table.add(f"{name}: a step, {shown:,} visible", fastest(rounds), "ms", budget, tail=True)
 
 
-def expanding(table: Table, pages: Pages, made: dict[str, Any], name: str) -> None:
-    found = []
+def measure_expansion(table: BudgetTable, pages: PageFactory, call_output: dict[str, Any], name: str) -> None:
+    rounds = []
     for _ in range(3):
         with pages.page() as (page, _):
-            pages.start(page, made)
-            found.append(page.evaluate("([all, most]) => expandCosts(all, most)", [list(range(made["blocks"])), 12]))
-    table.add(f"{name}: open a block", quickest(found), "ms", 100, tail=True)
+            pages.start(page, call_output)
+            rounds.append(
+                page.evaluate("([all, most]) => expandCosts(all, most)", [list(range(call_output["blocks"])), 12])
+            )
+    table.add(f"{name}: open a block", fastest(rounds), "ms", 100, tail=True)
 
 
-def what_if(table: Table, pages: Pages, made: dict[str, Any], name: str) -> None:
+def measure_what_if(table: BudgetTable, pages: PageFactory, call_output: dict[str, Any], name: str) -> None:
     with pages.page() as (page, _):
-        pages.start(page, made)
-        leaf = next(iter(made["state"]["leaves"].values()))[0]
+        pages.start(page, call_output)
+        leaf = next(iter(call_output["state"]["leaves"].values()))[0]
         values = [k / 20 for k in range(40)]
-        drawn = [page.evaluate("([leaf, values]) => setCosts(leaf, values)", [leaf, values]) for _ in range(4)][1:]
+        drawn_rounds = [page.evaluate("([leaf, values]) => setCosts(leaf, values)", [leaf, values]) for _ in range(4)][
+            1:
+        ]
     context = pages.browser.new_context()
-    context.route("http://player.test/**", served)
+    context.route("http://player.test/**", serve_source)
     page = context.new_page()
     page.goto("http://player.test/")
     page.add_script_tag(content=PAGE)
-    found = [page.evaluate("([state, rounds]) => recomputeCosts(state, rounds)", [made["state"], 20]) for _ in range(4)]
+    recompute_rounds = [
+        page.evaluate("([state, rounds]) => recomputeCosts(state, rounds)", [call_output["state"], 20])
+        for _ in range(4)
+    ]
     context.close()
-    table.add(f"{name}: what-if, recomputed", quickest(found[1:]), "ms", 1, tail=True)
-    table.add(f"{name}: what-if, recomputed and drawn", quickest(drawn), "ms", 16, tail=True)
+    table.add(f"{name}: what-if, recomputed", fastest(recompute_rounds[1:]), "ms", 1, tail=True)
+    table.add(f"{name}: what-if, recomputed and drawn", fastest(drawn_rounds), "ms", 16, tail=True)
 
 
-def served(route: Any) -> None:
+def serve_source(route: Any) -> None:
     """Serve the source modules from a fictitious address, since the bundle does not export its engine."""
     name = route.request.url.removeprefix("http://player.test/")
     body = (SOURCES / name).read_text(encoding="utf-8") if name else "<!doctype html>"
     route.fulfill(body=body, content_type="text/javascript" if name else "text/html")
 
 
-def panning(table: Table, pages: Pages, made: dict[str, Any], name: str, *, everything: bool) -> None:
+def measure_panning(
+    table: BudgetTable, pages: PageFactory, call_output: dict[str, Any], name: str, *, everything: bool
+) -> None:
     with pages.page() as (page, tools):
-        pages.start(page, made, **({"expanded": list(range(made["blocks"]))} if everything else {}))
+        pages.start(page, call_output, **({"expanded": list(range(call_output["blocks"]))} if everything else {}))
         page.evaluate("pan(10)")
-        found = [pans(page, tools) for _ in range(3)]
-    table.add(f"{name}: pan a frame, {'all' if everything else 'closed blocks'}", quickest(found), "ms", 16, tail=True)
+        rounds = [pan_costs(page, tools) for _ in range(3)]
+    table.add(f"{name}: pan a frame, {'all' if everything else 'closed blocks'}", fastest(rounds), "ms", 16, tail=True)
 
 
-def measure(table: Table, pages: Pages, sizes: list[int]) -> None:
+def measure(table: BudgetTable, pages: PageFactory, sizes: list[int]) -> None:
     budgets = {500: 0.8, 5_000: 0.5, 20_000: 1.0, 100_000: 3.0}
     for graph, size in [
         ("mlp", 500), ("net", 500), ("mlp", 5_000), ("net", 5_000), ("mlp", 20_000), ("mlp", 100_000),
@@ -281,17 +300,17 @@ def measure(table: Table, pages: Pages, sizes: list[int]) -> None:
     ]:  # fmt: skip
         if size not in sizes:
             continue
-        made = starting(table, pages, graph, size, budgets[size])
-        name = f"{graph}, {made['nodes']:,} nodes"
+        call_output = measure_start(table, pages, graph, size, budgets[size])
+        name = f"{graph}, {call_output['nodes']:,} nodes"
         if size <= 5_000:
-            stepping(table, pages, made, name, 4 if size == 500 else 16)
+            measure_steps(table, pages, call_output, name, 4 if size == 500 else 16)
         if size == 5_000:
-            expanding(table, pages, made, name)
-            panning(table, pages, made, name, everything=True)
+            measure_expansion(table, pages, call_output, name)
+            measure_panning(table, pages, call_output, name, everything=True)
         if size == 5_000 and graph == "mlp":
-            what_if(table, pages, made, name)
+            measure_what_if(table, pages, call_output, name)
         if size == 20_000:
-            panning(table, pages, made, name, everything=False)
+            measure_panning(table, pages, call_output, name, everything=False)
 
 
 def main() -> int:
@@ -314,8 +333,8 @@ def main() -> int:
         size = len(esm.encode())
         print(f"The module: {size / 1024:.0f} KB, {len(zlib.compress(esm.encode(), 9)) / 1024:.0f} KB compressed.")
         print(f"{'':<58} {'median':>7} {'p95':>7}       budget     margin")
-        table = Table()
-        measure(table, Pages(browser, esm), [int(one) for one in sys.argv[1:]] or list(SIZES))
+        table = BudgetTable()
+        measure(table, PageFactory(browser, esm), [int(one) for one in sys.argv[1:]] or list(SIZES))
         browser.close()
     return 1 if table.failed else 0
 

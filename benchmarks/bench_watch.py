@@ -19,7 +19,7 @@ from typing import Any
 
 from report import row
 
-BAR = 1.1
+MAX_RATIO = 1.1
 BATCH, STEPS = 32, 400  # per turn, enough for several pictures, so that medians include them
 
 
@@ -30,10 +30,10 @@ def main() -> int:
     options = parser.parse_args()
 
     import minigrad as mg
-    from minigrad_viz.widget import watching
+    from minigrad_viz.widget import watcher
 
     mg.set_default_device(options.device)
-    watching._in_notebook = lambda: True  # so that pictures are rendered as in a notebook
+    watcher._in_notebook = lambda: True  # so that pictures are rendered as in a notebook
     nn, data = mg.nn, mg.data.digits()
 
     def mlp() -> Any:
@@ -46,10 +46,10 @@ def main() -> int:
         second = [nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
         return nn.Sequential(*first, *second, nn.Flatten(), nn.Linear(128, 10))
 
-    places = range(0, len(data.train_x) - BATCH + 1, BATCH)
-    batches = [(data.train_x[k : k + BATCH], data.train_y[k : k + BATCH]) for k in places]
+    offsets = range(0, len(data.train_x) - BATCH + 1, BATCH)
+    batches = [(data.train_x[k : k + BATCH], data.train_y[k : k + BATCH]) for k in offsets]
 
-    def turn(model: Any, optimizer: Any, seen: Any) -> tuple[float, float]:
+    def turn(model: Any, optimizer: Any, watch: Any) -> tuple[float, float]:
         """Return the wall-clock and CPU seconds of a turn."""
         wall, busy = time.perf_counter(), time.thread_time()
         for k in range(STEPS):
@@ -58,37 +58,39 @@ def main() -> int:
             loss = mg.functional.cross_entropy(model(x), t)
             loss.backward()
             optimizer.step()
-            if seen is not None:
-                seen.log(loss)
+            if watch is not None:
+                watch.log(loss)
         mg.synchronize()
         return time.perf_counter() - wall, time.thread_time() - busy
 
-    failed = False
+    has_missed = False
     for name, build in (("MLP", mlp), ("CNN", cnn)):
         models = [build(), build()]
         optimizers = [mg.optim.Adam(model.parameters(), lr=1e-3) for model in models]
-        shown, seen = _Display(), watching.watch(models[0])
-        seen._shown = shown
-        sides = list(zip(models, optimizers, (seen, None), strict=True))
+        display, watch = _Display(), watcher.watch(models[0])
+        watch._display = display
+        sides = list(zip(models, optimizers, (watch, None), strict=True))
         times: list[list[tuple[float, float]]] = [[], []]
         for k in range(options.rounds + 2):
             if k == 2:  # kernels are compiled
-                before = seen.measured, shown.times
-            for side, kept in zip(sides, times, strict=True):
-                seen._clock.work_ends()  # exclude the other model's turn from this watch
-                kept.append(turn(*side))
+                before = watch.measured_count, display.times
+            for side, side_times in zip(sides, times, strict=True):
+                watch._clock.end_work()  # exclude the other model's turn from this watch
+                side_times.append(turn(*side))
         wall, busy = (
             statistics.median(one[k] for one in times[0][2:]) / statistics.median(one[k] for one in times[1][2:])
             for k in (0, 1)
         )
-        measured, drawn = seen.measured - before[0], shown.times - before[1]
-        more = (
+        measured, drawn = watch.measured_count - before[0], display.times - before[1]
+        comment = (
             f"{wall:.3f} of the clock's; {measured} of {STEPS * options.rounds} steps measured, {drawn} pictures; "
             f"a step takes {statistics.median(one[0] for one in times[1][2:]) / STEPS * 1e3:.2f} ms on {options.device}"
         )
-        failed |= row(f"{name}, thread time relative to training without watch", f"{busy:.3f}", f"{BAR}", more=more)
-        seen._disarm()
-    return int(failed)
+        has_missed |= row(
+            f"{name}, thread time relative to training without watch", f"{busy:.3f}", f"{MAX_RATIO}", comment=comment
+        )
+        watch._remove_probe()
+    return int(has_missed)
 
 
 class _Display:
@@ -96,8 +98,8 @@ class _Display:
 
     times = 0
 
-    def update(self, seen: Any) -> None:
-        seen._repr_mimebundle_()
+    def update(self, displayed: Any) -> None:
+        displayed._repr_mimebundle_()
         self.times += 1
 
 

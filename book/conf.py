@@ -41,7 +41,7 @@ default_role = "code"
 add_module_names = False
 nitpicky = True
 # The type of `Jitted.recording`, used only by `draw`.
-nitpick_ignore = [("py:class", "minigrad.compiler.jit.recording.StepRecording")]
+nitpick_ignore = [("py:class", "minigrad.compiler.jit.step_trace.StepTrace")]
 nitpick_ignore_regex = [
     # Types of Python and of other packages; intersphinx would need a network.
     ("py:class", r"(collections|contextlib|graphviz|ipywidgets|numpy|os|pathlib|random|types|typing)\..*"),

@@ -5,7 +5,7 @@ shows one test digit per class, with its reconstruction below.
 """
 
 from common import finish, options
-from png import save_png, side_by_side
+from png import save_png, tile_horizontally
 
 import minigrad as mg
 from minigrad import nn
@@ -28,6 +28,6 @@ with mg.no_grad():
     error = ((drawn - digits.test_x) ** 2).mean()
     spread = digits.test_x.var(0).mean()
     kinds = mg.stack([(digits.test_y == kind).to(mg.int64).argmax() for kind in range(10)])  # the first of each class
-    pairs = [side_by_side(x[kinds]) for x in (digits.test_x, drawn)]
+    pairs = [tile_horizontally(x[kinds]) for x in (digits.test_x, drawn)]
 save_png(args.picture, 1 - mg.cat(pairs))  # ink is 1 in the data, black in the image
 finish(args, history.steps, test_error=error.item(), test_explained=1 - (error / spread).item())

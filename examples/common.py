@@ -11,20 +11,20 @@ from pathlib import Path
 import minigrad as mg
 from minigrad.backends.devices import DEVICES
 
-BEGUN = time.perf_counter()
+START_TIME = time.perf_counter()
 
 
-def options(doc: str | None, epochs: int, quick: int = 2, **more: str) -> argparse.Namespace:
+def options(doc: str | None, epochs: int, quick: int = 2, **output_paths: str) -> argparse.Namespace:
     """Parse the command line, set the default device, and seed the default generator.
 
-    `epochs` is the default number of epochs, `quick` the number with --quick; `more` are default output paths.
+    `epochs` is the default number of epochs, `quick` the number with --quick; `output_paths` are default output paths.
     """
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default=mg.get_default_device(), help=f"one of {', '.join(DEVICES)}")
     parser.add_argument("--seed", type=int, default=0, help="random seed")
     parser.add_argument("--epochs", type=int, help=f"number of epochs (default: {epochs}; {quick} with --quick)")
     parser.add_argument("--quick", action="store_true", help="smoke test: only check that it runs")
-    for name, path in more.items():
+    for name, path in output_paths.items():
         parser.add_argument(f"--{name}", type=Path, default=Path(path), help=f"output path (default: {path})")
     args = parser.parse_args()
     args.epochs = args.epochs or (quick if args.quick else epochs)
@@ -39,8 +39,8 @@ def finish(args: argparse.Namespace, losses: Sequence[float] = (), **metrics: fl
     Of the `losses` of all steps, it prints the first one and the mean of the last tenth.
     """
     if losses:
-        last = losses[-max(1, len(losses) // 10) :]
-        metrics = {"first_loss": losses[0], "last_loss": sum(last) / len(last), **metrics}
-    numbers = " ".join(f"{name}={number:.4g}" for name, number in metrics.items())
-    seconds = time.perf_counter() - BEGUN
-    print(f"{Path(sys.argv[0]).stem} device={args.device} seed={args.seed} {numbers} seconds={seconds:.0f}")
+        last_losses = losses[-max(1, len(losses) // 10) :]
+        metrics = {"first_loss": losses[0], "last_loss": sum(last_losses) / len(last_losses), **metrics}
+    summary = " ".join(f"{name}={value:.4g}" for name, value in metrics.items())
+    seconds = time.perf_counter() - START_TIME
+    print(f"{Path(sys.argv[0]).stem} device={args.device} seed={args.seed} {summary} seconds={seconds:.0f}")

@@ -10,7 +10,7 @@ from math import pi
 from pathlib import Path
 
 from common import finish, options
-from png import save_png, side_by_side
+from png import save_png, tile_horizontally
 
 import minigrad as mg
 import minigrad.nn.functional as F
@@ -31,17 +31,17 @@ class Warper(nn.Module):
         self.conv1 = nn.Conv2d(1, 8, 5, stride=2, padding=2, bias=False)
         self.conv2 = nn.Conv2d(8, 16, 3, stride=2, padding=1, bias=False)
         self.conv3 = nn.Conv2d(16, 16, 3, stride=2, padding=1, bias=False)
-        self.how = nn.Linear(16 * 4 * 4, 6)
+        self.localization = nn.Linear(16 * 4 * 4, 6)
 
-    def look(self, x):
+    def predict_theta(self, x):
         """Predict the affine sampling matrix of each image, (N, 2, 3)."""
-        seen = F.relu(F.instance_norm(self.conv1(x)))
-        seen = F.relu(F.instance_norm(self.conv2(seen)))
-        seen = F.relu(F.instance_norm(self.conv3(seen)))
-        return self.how(seen.flatten(1)).reshape(-1, 2, 3)
+        features = F.relu(F.instance_norm(self.conv1(x)))
+        features = F.relu(F.instance_norm(self.conv2(features)))
+        features = F.relu(F.instance_norm(self.conv3(features)))
+        return self.localization(features.flatten(1)).reshape(-1, 2, 3)
 
     def forward(self, x):
-        return F.grid_sample(x, F.affine_grid(self.look(x), x.shape, align_corners=False), align_corners=False)
+        return F.grid_sample(x, F.affine_grid(self.predict_theta(x), x.shape, align_corners=False), align_corners=False)
 
 
 def letters(count):
@@ -49,31 +49,31 @@ def letters(count):
     kind = mg.randint(len(BARS), (count,))
     angle, size = (mg.rand(count) * 2 - 1) * (pi / 3), 1 + 0.4 * mg.rand(count)
     right, down = (mg.rand(2, count) * 2 - 1) * 0.2
-    line = (mg.arange(32) + 0.5) / 16 - 1
-    y, x = mg.meshgrid(line, line, indexing="ij")
+    coordinates = (mg.arange(32) + 0.5) / 16 - 1
+    y, x = mg.meshgrid(coordinates, coordinates, indexing="ij")
 
-    def drawn(x, y):  # x, y: coordinates of the pixels on the upright letter, (count, 32, 32)
-        found = []
+    def draw(x, y):  # x, y: coordinates of the pixels on the upright letter, (count, 32, 32)
+        letters_drawn = []
         for bars in BARS.values():
             parts = [mg.sigmoid(25 * (w - (x - a).abs())) * mg.sigmoid(25 * (h - (y - b).abs())) for a, b, w, h in bars]
-            found.append(mg.stack(parts).max(0).values)
-        return sum(one * (kind == k).reshape(-1, 1, 1) for k, one in enumerate(found))[:, None]
+            letters_drawn.append(mg.stack(parts).max(0).values)
+        return sum(one * (kind == k).reshape(-1, 1, 1) for k, one in enumerate(letters_drawn))[:, None]
 
     cos, sin = angle.cos(), angle.sin()
     column = [t.reshape(-1, 1, 1) for t in (cos * size, sin * size, right, down)]
-    turn, shear, moved_x, moved_y = column[0], column[1], x - column[2], y - column[3]
-    lying = drawn(turn * moved_x - shear * moved_y, shear * moved_x + turn * moved_y)
+    scaled_cos, scaled_sin, shifted_x, shifted_y = column[0], column[1], x - column[2], y - column[3]
+    transformed = draw(scaled_cos * shifted_x - scaled_sin * shifted_y, scaled_sin * shifted_x + scaled_cos * shifted_y)
     theta = mg.stack([cos / size, sin / size, right, -sin / size, cos / size, down], 1).reshape(-1, 2, 3)
-    return lying, drawn(x.expand(count, 32, 32), y.expand(count, 32, 32)), theta
+    return transformed, draw(x.expand(count, 32, 32), y.expand(count, 32, 32)), theta
 
 
 if __name__ == "__main__":
     args = options(__doc__, epochs=1, picture="image_warper.png")
     model = Warper()
     model.load_state_dict(mg.load(WEIGHTS))
-    lying, upright, _ = letters(40 if args.quick else 1000)
+    transformed, upright, _ = letters(40 if args.quick else 1000)
     with mg.no_grad():
-        straight = model(lying)
-    before, after = [((x - upright) ** 2).mean().item() for x in (lying, straight)]
-    save_png(args.picture, 1 - mg.cat([side_by_side(x[:10]) for x in (lying, straight)]), scale=3)
-    finish(args, letters=len(lying), error_before=before, error_after=after, share_gone=1 - after / before)
+        straight = model(transformed)
+    before, after = [((x - upright) ** 2).mean().item() for x in (transformed, straight)]
+    save_png(args.picture, 1 - mg.cat([tile_horizontally(x[:10]) for x in (transformed, straight)]), scale=3)
+    finish(args, letters=len(transformed), error_before=before, error_after=after, share_gone=1 - after / before)

@@ -16,10 +16,10 @@ from minigrad.nn import functional as F
 from minigrad.training import EarlyStop, evaluate, fit
 
 END = "\n"  # start and end token
-LONGEST = 17  # maximum length; a dozen longer country names would only add padding
+MAX_LENGTH = 17  # maximum length; a dozen longer country names would only add padding
 
 
-class Names(nn.Module):
+class NameModel(nn.Module):
     """Character-level language model: maps letters, int (N, T), to next-letter logits, (N, T, letters)."""
 
     def __init__(self, letters: int, width: int = 128) -> None:
@@ -30,9 +30,9 @@ class Names(nn.Module):
         self.head = nn.Linear(width, letters)
 
     def forward(self, x: mg.Tensor) -> mg.Tensor:
-        return self.remembered(x)[0]
+        return self.forward_state(x)[0]
 
-    def remembered(
+    def forward_state(
         self, x: mg.Tensor, state: tuple[mg.Tensor, mg.Tensor] | None = None
     ) -> tuple[mg.Tensor, tuple[mg.Tensor, mg.Tensor]]:
         """Return the logits and the LSTM state."""
@@ -44,10 +44,10 @@ def rows(names: list[str], vocabulary: mg.data.Vocabulary) -> mg.data.TensorData
     """Encode names as padded rows of inputs and targets; -100, the ignored index, marks padding in the targets."""
     longest = max(map(len, names)) + 1
     letters = mg.stack([vocabulary.encode((END + name).ljust(longest, END)) for name in names])
-    following = mg.full(letters.shape, -100)
-    for row, name in zip(following, names, strict=True):
+    targets = mg.full(letters.shape, -100)
+    for row, name in zip(targets, names, strict=True):
         row[: len(name) + 1] = vocabulary.encode(name + END)
-    return mg.data.TensorDataset(letters, following)
+    return mg.data.TensorDataset(letters, targets)
 
 
 def loss(logits: mg.Tensor, target: mg.Tensor) -> mg.Tensor:
@@ -55,15 +55,15 @@ def loss(logits: mg.Tensor, target: mg.Tensor) -> mg.Tensor:
 
 
 @mg.no_grad()
-def invented(model: Names, vocabulary: mg.data.Vocabulary, count: int, temperature: float = 0.6) -> list[str]:
+def generate_names(model: NameModel, vocabulary: mg.data.Vocabulary, count: int, temperature: float = 0.6) -> list[str]:
     """Sample a batch of `count` names from the model, letter by letter."""
     letters, state = mg.full((count, 1), vocabulary.characters.index(END)), None
-    texts = [""] * count
-    for _ in range(LONGEST):
-        logits, state = model.remembered(letters, state)
+    names = [""] * count
+    for _ in range(MAX_LENGTH):
+        logits, state = model.forward_state(letters, state)
         letters = F.softmax(logits[:, 0] / temperature, dim=-1).multinomial(1)
-        texts = [text + letter for text, letter in zip(texts, vocabulary.decode(letters[:, 0]), strict=True)]
-    return [text.split(END)[0] for text in texts]
+        names = [text + letter for text, letter in zip(names, vocabulary.decode(letters[:, 0]), strict=True)]
+    return [text.split(END)[0] for text in names]
 
 
 def figure(path: Path, **curves: list[float]) -> None:
@@ -92,25 +92,27 @@ def figure(path: Path, **curves: list[float]) -> None:
 def main() -> None:
     args = options(__doc__, epochs=60, figure="names_lstm.svg")
     kinds = "elements", "countries", "stars"
-    names = [name.lower() for kind in kinds for name in mg.data.names(kind) if len(name) <= LONGEST]
+    names = [name.lower() for kind in kinds for name in mg.data.names(kind) if len(name) <= MAX_LENGTH]
     vocabulary = mg.data.Vocabulary([END, *names])
     data = rows(names, vocabulary)
     train, test = mg.data.random_split(data, [0.9, 0.1])
     loader = mg.data.DataLoader(train, batch_size=32, shuffle=True)
-    tests = mg.data.DataLoader(test, batch_size=len(test))
+    test_loader = mg.data.DataLoader(test, batch_size=len(test))
 
-    model = Names(len(vocabulary))
+    model = NameModel(len(vocabulary))
     optimizer = mg.optim.Adam(model.parameters(), lr=3e-3)
-    history = fit(model, loader, optimizer, loss, epochs=args.epochs, validate=tests, early_stop=EarlyStop(patience=6))
+    history = fit(
+        model, loader, optimizer, loss, epochs=args.epochs, validate=test_loader, early_stop=EarlyStop(patience=6)
+    )
 
     figure(args.figure, train=history["loss"], test=history["val_loss"])
-    made = invented(model.eval(), vocabulary, 24)
-    print(", ".join(made))
+    samples = generate_names(model.eval(), vocabulary, 24)
+    print(", ".join(samples))
     finish(
         args,
         history.steps,
-        test_loss=evaluate(model, tests, {"loss": loss})["loss"],
-        new_names=sum(name not in names for name in made) / len(made),
+        test_loss=evaluate(model, test_loader, {"loss": loss})["loss"],
+        new_names=sum(name not in names for name in samples) / len(samples),
     )
 
 

@@ -24,7 +24,7 @@ def save_png(path, image, scale=8):
     )
 
 
-def side_by_side(images, gap=1):
+def tile_horizontally(images, gap=1):
     """Tile images (N, 1, H, W) horizontally to (H + 2 gap, W'), with grey gaps between them."""
     from minigrad.nn.functional import pad
 

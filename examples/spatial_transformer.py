@@ -17,7 +17,7 @@ from minigrad.data import transforms
 from minigrad.training import accuracy, evaluate, fit
 
 
-class Turned(nn.Module):
+class RandomlyRotated(nn.Module):
     """Module that randomly rotates its input during training."""
 
     def __init__(self, model):
@@ -32,12 +32,12 @@ class Turned(nn.Module):
 class SpatialTransformer(nn.Module):
     def __init__(self):
         super().__init__()
-        self.look = nn.Sequential(nn.AvgPool2d(2), nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 6))
-        nn.init.zeros_(self.look[-1].weight)  # start from the identity transform
-        nn.init.eye_(self.look[-1].bias.view(2, 3))
+        self.localization = nn.Sequential(nn.AvgPool2d(2), nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 6))
+        nn.init.zeros_(self.localization[-1].weight)  # start from the identity transform
+        nn.init.eye_(self.localization[-1].bias.view(2, 3))
 
     def forward(self, x):
-        theta = self.look(x).reshape(-1, 2, 3)
+        theta = self.localization(x).reshape(-1, 2, 3)
         return F.grid_sample(x, F.affine_grid(theta, x.shape, align_corners=False), align_corners=False)
 
 
@@ -65,7 +65,7 @@ test = mg.data.TensorDataset(mg.cat([turn(larger[1]) for _ in range(3)]), mg.cat
 results = {}
 for name, build in [("plain", lambda: cnn(40)), ("transformer", lambda: nn.Sequential(SpatialTransformer(), cnn(30)))]:
     mg.manual_seed(args.seed)
-    model = Turned(build())
+    model = RandomlyRotated(build())
     loader = mg.data.DataLoader(train, batch_size=50, shuffle=True)
     optimizer = mg.optim.AdamW(model.parameters(), lr=5e-3)
     schedule = mg.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=5e-3, epochs=args.epochs, steps_per_epoch=len(loader))

@@ -46,7 +46,7 @@ from minigrad.core.grad_mode import (
 )
 from minigrad.core.graph import Event, Recording, record, topological
 from minigrad.core.op import OPS, Domain, Op
-from minigrad.core.packages import explained
+from minigrad.core.packages import explain_import_errors
 from minigrad.core.storage import device
 from minigrad.core.value import Value
 from minigrad.ops import (
@@ -66,7 +66,7 @@ from minigrad.ops import (
 from minigrad.utils.pytree import register_pytree_node
 
 __version__ = "0.1.0"
-modes.listen()
+modes.register_cell_callback()
 newaxis = None
 Size: type[tuple[int, ...]] = tuple
 """PyTorch's name for the type of ``x.shape``, here a plain tuple."""
@@ -74,20 +74,34 @@ Size: type[tuple[int, ...]] = tuple
 
 # Module aliases: public ones, then the old names of moved modules, which work for one release.
 _ALIASES = {"cuda": "pytorch.cuda", "errors": "core.errors"}
-_MOVED = {
+_MOVED_MODULES = {
     "check": "autograd.gradcheck",
     "creation": "functional.creation",
+    "data.known": "data.catalogue",
+    "distributed.engine": "distributed.ray_runtime",
+    "distributed.flat": "distributed.flat_gradients",
+    "distributed.sweeps.asking": "distributed.sweeps.launch",
     "distributed.sweeps.table": "distributed.sweeps.progress",
+    "distributed.team": "distributed.worker_group",
     "dtypes": "core.dtypes",
     "effects": "core.effects",
     "engine": "profiling",
     "generators": "random.generators",
     "graph": "core.graph",
+    "io.pickles": "io.unpickler",
+    "io.whole": "io.atomic",
     "kernels": "core.dispatch",
     "layout": "core.shapes",
+    "nn.layer": "nn.layer_utils",
+    "nn.naming": "nn.call_scopes",
+    "nn.printing": "nn.module_repr",
+    "nn.stateful": "nn.state_mixin",
+    "nn.utils.normed": "nn.utils.weight_norms",
     "op": "core.op",
+    "optim.lr_scheduler.joined": "optim.lr_scheduler.composition",
     "own": "backends.custom",
     "packages": "core.packages",
+    "pytorch.modules": "pytorch.import_hooks",
     "pytree": "utils.pytree",
     "sources": "profiling.source",
     "storage": "core.storage",
@@ -97,11 +111,16 @@ _MOVED = {
     "views": "core.views",
 }
 # The new modules of names that moved out of a module, and the names that were also renamed.
-_LEFT = {"engine": "core.storage", "graph": "core.grad_mode", "op": "core.rules", "storage": "core.storage"}
-_RENAMED = {"Memory": "Allocator", "Plan": "SavePlan"}
+_NEW_MODULES = {"engine": "core.storage", "graph": "core.grad_mode", "op": "core.rules", "storage": "core.storage"}
+_RENAMED_NAMES = {
+    "Memory": "Allocator",
+    "Plan": "SavePlan",
+    "keep_lines": "record_lines",
+    "keep_operands": "copy_overwritten",
+}
 
 
-@explained()
+@explain_import_errors()
 def __getattr__(name: str) -> Any:
     """Import tensors, and so NumPy, on first use: `import minigrad` works without NumPy."""
     if not name.startswith("_"):
@@ -109,44 +128,51 @@ def __getattr__(name: str) -> Any:
             if name == "random" and find_spec("numpy"):
                 import_module("minigrad.functional")  # adds the tensor methods
             return import_module(f"minigrad.{name}")
-        for module in _lazy():
+        for module in _lazy_modules():
             if name in module.__all__:
-                globals()[name] = found = getattr(module, name)
-                return found
+                globals()[name] = attribute = getattr(module, name)
+                return attribute
         if name in _ALIASES:
             return import_module(f"minigrad.{name}")
-        if name in _MOVED and name not in ("layout", "storage"):  # also in PyTorch: `absent` suggests alternatives
-            _warn_of(name, 4)  # above `explained`
-            return _moved(name)
-    from minigrad.pytorch.modules import absent
+        # `resolve_missing` suggests alternatives for the names that PyTorch has too.
+        if name in _MOVED_MODULES and name not in ("layout", "storage"):
+            _warn_moved(name, 4)  # above `explain_import_errors`
+            return _import_moved(name)
+    from minigrad.pytorch.import_hooks import resolve_missing
 
     if find_spec("numpy"):
-        return absent(__name__, name)
-    without = f"module 'minigrad' has no attribute {name!r}; its tensors need NumPy, which is not installed"
-    raise AttributeError(without, name=name, obj=sys.modules[__name__])
+        return resolve_missing(__name__, name)
+    message = f"module 'minigrad' has no attribute {name!r}; its tensors need NumPy, which is not installed"
+    raise AttributeError(message, name=name, obj=sys.modules[__name__])
 
 
-def _warn_of(name: str, stacklevel: int) -> None:
-    said = f"minigrad.{name} has moved to minigrad.{_MOVED[name]}; the old name will be removed in the next release."
-    warnings.warn(said, DeprecationWarning, stacklevel=stacklevel)
+def _warn_moved(name: str, stacklevel: int) -> None:
+    message = (
+        f"minigrad.{name} has moved to minigrad.{_MOVED_MODULES[name]}; the old name will be removed in the next "
+        "release."
+    )
+    warnings.warn(message, DeprecationWarning, stacklevel=stacklevel)
 
 
-def _moved(name: str) -> ModuleType:
+def _import_moved(name: str) -> ModuleType:
     """Return the module behind `name`, with access to the names that moved out of it."""
-    module = import_module(f"minigrad.{_ALIASES.get(name) or _MOVED[name]}")
-    if name in _LEFT:
-        vars(module)["__getattr__"] = partial(_departed, name, import_module(f"minigrad.{_LEFT[name]}"))
+    module = import_module(f"minigrad.{_ALIASES.get(name) or _MOVED_MODULES[name]}")
+    if name in _NEW_MODULES:
+        vars(module)["__getattr__"] = partial(_get_moved_name, name, import_module(f"minigrad.{_NEW_MODULES[name]}"))
     return module
 
 
-def _departed(old: str, new: ModuleType, name: str) -> Any:
+def _get_moved_name(old: str, new: ModuleType, name: str) -> Any:
     """Return `name`, which moved from the module `old` to `new`."""
-    now = _RENAMED.get(name, name)
-    if now not in new.__all__:
+    new_name = _RENAMED_NAMES.get(name, name)
+    if new_name not in new.__all__:
         raise AttributeError(f"module 'minigrad.{old}' has no attribute {name!r}", name=name)
-    said = f"minigrad.{old}.{name} has moved to {new.__name__}.{now}; the old name will be removed in the next release."
-    warnings.warn(said, DeprecationWarning, stacklevel=2)
-    return getattr(new, now)
+    message = (
+        f"minigrad.{old}.{name} has moved to {new.__name__}.{new_name}; the old name will be removed in the next "
+        "release."
+    )
+    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    return getattr(new, new_name)
 
 
 class _Alias(Loader):
@@ -154,7 +180,7 @@ class _Alias(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Replace the module in ``sys.modules``."""
-        sys.modules[module.__name__] = _moved(module.__name__.removeprefix("minigrad."))
+        sys.modules[module.__name__] = _import_moved(module.__name__.removeprefix("minigrad."))
 
 
 class _Finder:
@@ -165,16 +191,16 @@ class _Finder:
         package, _, last = name.partition(".")
         if package != "minigrad":
             return None
-        if last in _ALIASES or last in _MOVED:
-            if last in _MOVED:
-                _warn_of(last, 3)
+        if last in _ALIASES or last in _MOVED_MODULES:
+            if last in _MOVED_MODULES:
+                _warn_moved(last, 3)
             return ModuleSpec(name, _Alias())
         parent = sys.modules.get(name.rpartition(".")[0])
         if PathFinder.find_spec(name, getattr(parent, "__path__", None)):
             return None  # for importers that look for the file themselves, as pytest does
-        from minigrad.pytorch.modules import spec_of
+        from minigrad.pytorch.import_hooks import find_spec
 
-        return spec_of(name)
+        return find_spec(name)
 
 
 sys.meta_path.append(_Finder)
@@ -182,13 +208,15 @@ sys.meta_path.append(_Finder)
 
 def __dir__() -> list[str]:
     """Return the public names, including those that need tensors."""
-    listed = [name for module in _lazy() if module.__name__ not in _INNER for name in module.__all__]
+    lazy_names = [
+        name for module in _lazy_modules() if module.__name__ not in _INTERNAL_MODULES for name in module.__all__
+    ]
     return sorted(
-        {*__all__, *listed, *(("Tensor", "functional", "optim") if find_spec("numpy") else ()), "__version__"}
+        {*__all__, *lazy_names, *(("Tensor", "functional", "optim") if find_spec("numpy") else ()), "__version__"}
     )
 
 
-def _lazy() -> Iterator[ModuleType]:
+def _lazy_modules() -> Iterator[ModuleType]:
     """Yield the lazily imported modules with public names, in order of lookup."""
     tensors = (
         *("functional", "core.tensor", "functional.creation", "random", "profiling", "io", "compiler.tape"),
@@ -198,7 +226,7 @@ def _lazy() -> Iterator[ModuleType]:
         yield import_module(f"minigrad.{module}")
 
 
-_INNER = ("minigrad.core.tensor", "minigrad.ops")  # internal, except for a few names
+_INTERNAL_MODULES = ("minigrad.core.tensor", "minigrad.ops")  # internal, except for a few names
 
 
 __all__ = [

@@ -18,11 +18,18 @@ from minigrad import ops
 from minigrad.core.dtypes import DType
 from minigrad.core.errors import ArgumentError, LinAlgError, ShapeError
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import Dims, check_number, floats_of, tensor_as, tensor_of, two_dims_of
+from minigrad.functional.checks import (
+    Dims,
+    cast_tensor,
+    check_distinct_dims,
+    check_floating,
+    check_number,
+    check_tensor,
+)
 from minigrad.functional.creation import arange, eye
-from minigrad.functional.inverses import sides_of, squares_of
+from minigrad.functional.inverses import check_right_hand_sides, check_square
 from minigrad.functional.linalg import matmul
-from minigrad.functional.return_types import SignedLogarithm
+from minigrad.functional.return_types import SlogdetResult
 
 __all__ = [
     "LinAlgError",
@@ -44,7 +51,7 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
-__path__: list[str] = []  # not a folder: `pytorch.modules` handles imports of missing submodules
+__path__: list[str] = []  # not a folder: `pytorch.import_hooks` handles imports of missing submodules
 
 
 def vector_norm(
@@ -73,8 +80,8 @@ def matrix_norm(
     >>> matrix_norm(A, 2).item(), matrix_norm(A, "nuc").item()
     (4.0, 7.0)
     """
-    x = floats_of(tensor_as(A, dtype, "matrix_norm"), "matrix_norm")
-    rows, columns = two_dims_of(dim[0], dim[1], x.ndim, "matrix_norm")
+    x = check_floating(cast_tensor(A, dtype, "matrix_norm"), "matrix_norm")
+    rows, columns = check_distinct_dims(dim[0], dim[1], x.ndim, "matrix_norm")
     if ord == "fro":
         return F.norm(x, 2, (rows, columns), keepdim)
     if ord not in (1, -1, 2, -2, inf, -inf, "nuc"):
@@ -83,13 +90,13 @@ def matrix_norm(
         return F.sum(x, (rows, columns), keepdim)  # the maximum over an empty dimension is 0, as in PyTorch
     if ord in (2, -2, "nuc"):
         values = svdvals(F.movedim(x, (rows, columns), (-2, -1)))
-        found = F.sum(values, -1) if ord == "nuc" else F.amax(values, -1) if ord == 2 else F.amin(values, -1)
-        ones = [1 if k in (rows, columns) else n for k, n in enumerate(x.shape)]
-        return found.reshape(ones) if keepdim else found
-    along, of = (rows, columns) if abs(float(ord)) == 1 else (columns, rows)
+        result = F.sum(values, -1) if ord == "nuc" else F.amax(values, -1) if ord == 2 else F.amin(values, -1)
+        keepdim_shape = [1 if k in (rows, columns) else n for k, n in enumerate(x.shape)]
+        return result.reshape(keepdim_shape) if keepdim else result
+    along, across = (rows, columns) if abs(float(ord)) == 1 else (columns, rows)
     sums = F.sum(F.abs(x), along, keepdim=True)
-    found = F.amax(sums, of, keepdim=True) if float(ord) > 0 else F.amin(sums, of, keepdim=True)
-    return found if keepdim else F.squeeze(found, (rows, columns))
+    result = F.amax(sums, across, keepdim=True) if float(ord) > 0 else F.amin(sums, across, keepdim=True)
+    return result if keepdim else F.squeeze(result, (rows, columns))
 
 
 def norm(
@@ -108,7 +115,7 @@ def norm(
         return F.norm(A, 2, dim, keepdim, dtype=dtype)
     if isinstance(dim, Sequence) and len(dim) == 2:
         return matrix_norm(A, ord, dim, keepdim, dtype=dtype)
-    if dim is None and tensor_of(A, "norm", "A").ndim == 2:
+    if dim is None and check_tensor(A, "norm", "A").ndim == 2:
         return matrix_norm(A, ord, (0, 1), keepdim, dtype=dtype)
     if isinstance(ord, str) or (dim is None and A.ndim > 2):
         raise ShapeError(f"norm: ord={ord!r} requires a matrix, or a vector if numeric, but got {dim=} of {A.shape}.")
@@ -135,7 +142,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
     Raises ShapeError for N < 2, as PyTorch does.
     """
-    count = N if N is not None else tensor_of(x, "vander", "x").shape[-1] if x.ndim else 1
+    count = N if N is not None else check_tensor(x, "vander", "x").shape[-1] if x.ndim else 1
     if count < 2:
         raise ShapeError(f"vander: N must be greater than 1, but got {count} for x of shape {x.shape}.")
     return (x if x.ndim else x.reshape(1))[..., None] ** arange(count, device=x.device)
@@ -145,28 +152,28 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """Return the product of two or more matrices, left to right; the first and last may be vectors."""
     if len(tensors) < 2:
         raise ArgumentError(f"multi_dot: expected at least 2 tensors but got {len(tensors)}.")
-    found = tensors[0]
+    product = tensors[0]
     for x in tensors[1:]:
-        found = matmul(found, x)
-    return found
+        product = matmul(product, x)
+    return product
 
 
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """Return the `n`-th power of square matrices (…, m, m) by repeated squaring; `n` < 0 inverts them."""
-    x = tensor_of(A, "matrix_power", "A")
+    x = check_tensor(A, "matrix_power", "A")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"matrix_power: A must be batches of square matrices (…, m, m), but has shape {x.shape}.")
-    check_number(n, "matrix_power", "n", whole=True)
+    check_number(n, "matrix_power", "n", integer=True)
     if n < 0:
         x, n = inv(x), -n
-    found = eye(x.shape[-1], dtype=x.dtype, device=x.device).expand(*x.shape)
-    first = True
+    power = eye(x.shape[-1], dtype=x.dtype, device=x.device).expand(*x.shape)
+    is_empty = True
     while n:
         if n & 1:
-            found, first = (x if first else matmul(found, x)), False
+            power, is_empty = (x if is_empty else matmul(power, x)), False
         n >>= 1
         x = matmul(x, x) if n else x
-    return cast(Tensor, ops.where(False, x, found)) if first else found  # the gradient of the 0th power is 0
+    return cast(Tensor, ops.where(False, x, power)) if is_empty else power  # the gradient of the 0th power is 0
 
 
 # --- solvers and decompositions ---
@@ -174,7 +181,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
 
 def inv(A: Tensor) -> Tensor:
     """Return `functional.inverse`. ``solve(A, B)`` is faster and more accurate than ``inv(A) @ B``."""
-    return cast(Tensor, ops.inverse(squares_of(A, "inv")))
+    return cast(Tensor, ops.inverse(check_square(A, "inv")))
 
 
 def det(A: Tensor) -> Tensor:
@@ -182,7 +189,7 @@ def det(A: Tensor) -> Tensor:
     return F.det(A)
 
 
-def slogdet(A: Tensor) -> SignedLogarithm:
+def slogdet(A: Tensor) -> SlogdetResult:
     """Return `functional.slogdet`."""
     return F.slogdet(A)
 
@@ -202,7 +209,7 @@ def svdvals(A: Tensor) -> Tensor:
     >>> svdvals(mg.tensor([[3.0, 0.0], [0.0, -4.0], [0.0, 0.0]])).tolist()
     [4.0, 3.0]
     """
-    x = floats_of(A, "svdvals", "A")
+    x = check_floating(A, "svdvals", "A")
     if x.ndim < 2:
         raise ShapeError(f"svdvals: A must be batches of matrices (…, m, n), but has shape {x.shape}.")
     return cast(Tensor, ops.thin_svd(x)[1])
@@ -214,8 +221,8 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     With `left`, B may also be a vector (n,) or one per matrix, (…, n), and X has its shape. Batches broadcast. Raises
     LinAlgError if A is singular, ShapeError for incompatible shapes, DTypeError for integer or different dtypes.
     """
-    squares = squares_of(A, "solve")
-    tensor_of(B, "solve", "B")
+    squares = check_square(A, "solve")
+    check_tensor(B, "solve", "B")
     vectors = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
     if not left:
         if vectors:
@@ -224,9 +231,9 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
             )
         return solve(squares.mT, B.mT).mT
     sides = B[..., None] if vectors else B
-    sides_of(squares, sides, "solve")
-    found = cast(Tensor, ops.solve(squares, sides))
-    return found[..., 0] if vectors else found
+    check_right_hand_sides(squares, sides, "solve")
+    solution = cast(Tensor, ops.solve(squares, sides))
+    return solution[..., 0] if vectors else solution
 
 
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
@@ -235,14 +242,14 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     B is (…, n, k), or (…, k, n). If `unitriangular`, the diagonal of A is taken as 1 and not read. A zero on the
     diagonal raises no error and gives inf or nan.
     """
-    squares = squares_of(A, "solve_triangular")
+    squares = check_square(A, "solve_triangular")
     if not left:
         return solve_triangular(squares.mT, B.mT, upper=not upper, unitriangular=unitriangular).mT
-    sides_of(squares, B, "solve_triangular")
+    check_right_hand_sides(squares, B, "solve_triangular")
     return cast(Tensor, ops.solve_triangular(squares, B, upper=bool(upper), unitriangular=bool(unitriangular)))
 
 
 def __getattr__(name: str) -> Any:
-    from minigrad.pytorch.modules import absent
+    from minigrad.pytorch.import_hooks import resolve_missing
 
-    return absent(__name__, name)
+    return resolve_missing(__name__, name)

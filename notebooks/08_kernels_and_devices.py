@@ -392,8 +392,8 @@ for _ in range(10):
     x = swish(x) * w
 x.numpy()
 after = mg.memory()
-print(after.uploads.since(before.uploads).times, "uploads")
-print(after.downloads.since(before.downloads).times, "downloads")
+print(after.uploads.since(before.uploads).count, "uploads")
+print(after.downloads.since(before.downloads).count, "downloads")
 
 # %% [markdown]
 # You should see two zeros, and they are true: `cpu` and `numpy` compute in the one memory of your computer, so there is nothing to copy. With

@@ -27,9 +27,9 @@ from nbclient import NotebookClient
 
 HERE = Path(__file__).parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
-SEEN = r"[Yy]ou\s+should\s+see,?\s+((?:.|\n)+?)(?:\n\n|$)"
-LENGTH_OF_WORDS = 320
-SPOKEN = {
+YOU_SHOULD_SEE = r"[Yy]ou\s+should\s+see,?\s+((?:.|\n)+?)(?:\n\n|$)"
+MAX_ALT_LENGTH = 320
+MARKUP_RULES = {
     r"\[([^]]*)\]\([^)]*\)": r"\1",  # links
     r"\*+|[`$]": "",
     r"\\t?frac(\d)(\d)": r"\1/\2",
@@ -49,17 +49,17 @@ METADATA = {
 }
 
 
-def lessons(prefixes: list[str]) -> list[Path]:
+def find_lessons(prefixes: list[str]) -> list[Path]:
     """Return the notebooks whose names start with one of `prefixes`, or all, including those that only have a twin."""
     names = {path.stem for suffix in ("ipynb", "py") for path in HERE.glob(f"[0-9]*.{suffix}")}
     return [HERE / f"{name}.ipynb" for name in sorted(names) if name.startswith(tuple(prefixes or [""]))]
 
 
-def sanitised(text: str) -> str:
+def sanitise(text: str) -> str:
     """Replace what differs between runs, by the rules of sanitize.cfg."""
     rules = (HERE / "sanitize.cfg").read_text(encoding="utf-8")
-    for rule, by in re.findall(r"^regex: (.*)\nreplace: (.*)$", rules, re.MULTILINE):
-        text = re.sub(rule, by, text)
+    for rule, replacement in re.findall(r"^regex: (.*)\nreplace: (.*)$", rules, re.MULTILINE):
+        text = re.sub(rule, replacement, text)
     return text
 
 
@@ -67,47 +67,50 @@ def normalise(notebook: Any) -> Any:
     """Remove metadata that depends on the time, machine or version of the run."""
     notebook.metadata = nbformat.from_dict(METADATA)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
-    count, seen = 0, Counter[str]()
+    count, counts = 0, Counter[str]()
     for position, cell in enumerate(notebook.cells):
         # A hash of the source, so that inserting a cell does not change the ids of others.
-        seen[cell.source] += 1
-        cell.id = hashlib.sha256(f"{seen[cell.source]} {cell.source}".encode()).hexdigest()[:8]
+        counts[cell.source] += 1
+        cell.id = hashlib.sha256(f"{counts[cell.source]} {cell.source}".encode()).hexdigest()[:8]
         cell.metadata = nbformat.from_dict({key: cell.metadata[key] for key in ("tags",) if key in cell.metadata})
         mark_for_grading(notebook.cells, position)
         if cell.cell_type == "code":
             count += 1
             cell.execution_count = count
-            cell.outputs = [output for output in cell.outputs if not only_widget(output)]
+            cell.outputs = [output for output in cell.outputs if not is_widget_only(output)]
             for output in cell.outputs:
                 normalise_output(output, count)
                 if "image/png" in output.get("data", ()):
-                    output.metadata["image/png"] = {"alt": in_words(notebook.cells, position)}
+                    output.metadata["image/png"] = {"alt": alt_text(notebook.cells, position)}
     return notebook
 
 
-def in_words(cells: list[Any], position: int) -> str:
+def alt_text(cells: list[Any], position: int) -> str:
     """Return the alternative text of a figure: the first sentences of "You should see …" in a neighbouring cell."""
-    beside = [other for other in (position + 1, position - 1, position - 2) if 0 <= other < len(cells)]
+    neighbours = [neighbour for neighbour in (position + 1, position - 1, position - 2) if 0 <= neighbour < len(cells)]
     # At the start of a cell it describes the figure above; further down, the next one.
-    patterns = [SEEN if other > position else r"(?s).+" + SEEN for other in beside]
-    for other, pattern in [*zip(beside, patterns, strict=True), *((other, f"(?s).*{SEEN}") for other in beside)]:
-        found = re.match(pattern, cells[other].source)
-        if found and cells[other].cell_type == "markdown":
-            return shortened(spoken(" ".join(found[1].split())))
+    patterns = [YOU_SHOULD_SEE if other > position else r"(?s).+" + YOU_SHOULD_SEE for other in neighbours]
+    for other, pattern in [
+        *zip(neighbours, patterns, strict=True),
+        *((other, f"(?s).*{YOU_SHOULD_SEE}") for other in neighbours),
+    ]:
+        match = re.match(pattern, cells[other].source)
+        if match and cells[other].cell_type == "markdown":
+            return shorten(strip_markup(" ".join(match[1].split())))
     return ""
 
 
-def spoken(text: str) -> str:
+def strip_markup(text: str) -> str:
     """Strip the markup of Markdown and LaTeX from `text`, and leading words such as "below"."""
-    for pattern, by in SPOKEN.items():
-        text = re.sub(pattern, by, text)
+    for pattern, replacement in MARKUP_RULES.items():
+        text = re.sub(pattern, replacement, text)
     return text[:1].upper() + text[1:] if re.match(r"[a-z]+\b(?!\^)", text) else text
 
 
-def shortened(text: str) -> str:
-    """Return the leading sentences of `text` that fit into `LENGTH_OF_WORDS` characters, with balanced parentheses."""
+def shorten(text: str) -> str:
+    """Return the leading sentences of `text` that fit into `MAX_ALT_LENGTH` characters, with balanced parentheses."""
     sentences = re.split(r"(?<=[.?!:]) ", text)
-    while len(sentences) > 1 and (len(" ".join(sentences)) > LENGTH_OF_WORDS or sentences[-1].endswith(":")):
+    while len(sentences) > 1 and (len(" ".join(sentences)) > MAX_ALT_LENGTH or sentences[-1].endswith(":")):
         sentences.pop()
     while len(sentences) > 1 and " ".join(sentences).count("(") != " ".join(sentences).count(")"):
         sentences.pop()
@@ -120,22 +123,22 @@ def mark_for_grading(cells: list[Any], position: int) -> None:
     if check is None or cells[position].cell_type != "code":
         return
     exercise = f"{check[1]}-{check[2]}"
-    both = {"schema_version": 3, "task": False}
-    answer = {"grade": False, "grade_id": f"answer-{exercise}", "locked": False, "solution": True, **both}
-    grade = {"grade": True, "grade_id": f"check-{exercise}", "locked": True, "points": 1, "solution": False, **both}
+    common = {"schema_version": 3, "task": False}
+    answer = {"grade": False, "grade_id": f"answer-{exercise}", "locked": False, "solution": True, **common}
+    grade = {"grade": True, "grade_id": f"check-{exercise}", "locked": True, "points": 1, "solution": False, **common}
     cells[position - 1].metadata["nbgrader"] = nbformat.from_dict(answer)
     cells[position].metadata["nbgrader"] = nbformat.from_dict(grade)
 
 
-def unmarked(notebook: Any) -> Any:
+def without_grading(notebook: Any) -> Any:
     """Return a copy without nbgrader metadata, for the twin."""
-    found = copy.deepcopy(notebook)
-    for cell in found.cells:
+    duplicate = copy.deepcopy(notebook)
+    for cell in duplicate.cells:
         cell.metadata.pop("nbgrader", None)
-    return found
+    return duplicate
 
 
-def only_widget(output: Any) -> bool:
+def is_widget_only(output: Any) -> bool:
     """Return whether an output is a widget that needs its kernel, such as a slider; players have a static drawing."""
     return WIDGET in output.get("data", ()) and "<figure" not in output.data.get("text/html", "")
 
@@ -146,14 +149,14 @@ def normalise_output(output: Any, count: int) -> None:
     if "metadata" in output:
         output.metadata = nbformat.from_dict({})
     if "text" in output:
-        output.text = sanitised(output.text)
+        output.text = sanitise(output.text)
     output.get("data", {}).pop(WIDGET, None)  # a stored one displays "Error displaying widget" instead of the drawing
     for kind, content in output.get("data", {}).items():
         if isinstance(content, str) and not kind.startswith("image/"):
-            output.data[kind] = sanitised(content)
+            output.data[kind] = sanitise(content)
 
 
-def cells(notebook: Any) -> list[tuple[str, str, list[str]]]:
+def cell_contents(notebook: Any) -> list[tuple[str, str, list[str]]]:
     """Return type, source and tags of each cell, which a notebook and its twin share."""
     return [(cell.cell_type, cell.source, list(cell.metadata.get("tags", []))) for cell in notebook.cells]
 
@@ -170,22 +173,22 @@ def build(path: Path) -> None:
     NotebookClient(
         notebook, timeout=120, coalesce_streams=True, extra_arguments=quiet, resources={"metadata": {"path": str(HERE)}}
     ).execute()
-    twin.write_text(jupytext.writes(unmarked(normalise(notebook)), fmt="py:percent"), encoding="utf-8")
+    twin.write_text(jupytext.writes(without_grading(normalise(notebook)), fmt="py:percent"), encoding="utf-8")
     path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
 
 
-def complaints(path: Path) -> list[str]:
+def find_problems(path: Path) -> list[str]:
     """Return the problems of a stored lesson."""
     twin = path.with_suffix(".py")
     if missing := [f"{half.name} is missing" for half in (path, twin) if not half.exists()]:
         return missing
-    found, stored = [], path.read_text(encoding="utf-8")
+    problems, stored = [], path.read_text(encoding="utf-8")
     notebook = nbformat.reads(stored, as_version=4)
-    if cells(notebook) != cells(jupytext.read(twin)):
-        found.append(f"{path.name} and {twin.name} differ")
+    if cell_contents(notebook) != cell_contents(jupytext.read(twin)):
+        problems.append(f"{path.name} and {twin.name} differ")
     if stored != nbformat.writes(normalise(notebook)) + "\n":
-        found.append(f"{path.name} is not normalised")
-    return found
+        problems.append(f"{path.name} is not normalised")
+    return problems
 
 
 def main() -> int:
@@ -194,11 +197,11 @@ def main() -> int:
     parser.add_argument("lessons", nargs="*", help="prefixes of their names (default: all)")
     arguments = parser.parse_args()
     if arguments.check:
-        found = [line for path in lessons(arguments.lessons) for line in complaints(path)]
+        found = [line for path in find_lessons(arguments.lessons) for line in find_problems(path)]
         if found:
             print(*found, "To fix this, run: make notebooks", sep="\n")
         return 1 if found else 0
-    for path in lessons(arguments.lessons):
+    for path in find_lessons(arguments.lessons):
         start = perf_counter()
         build(path)
         print(f"{path.name:<36}{perf_counter() - start:5.0f} s", flush=True)

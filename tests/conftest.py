@@ -8,17 +8,17 @@ import pytest
 import legs
 import minigrad as mg
 import tiers
-from browsing import chrome, page, spare, watched  # imported here, so that each process starts one browser
-from heavy import HeavyImports
+from browser import chrome, page, spare, watched  # imported here, so that each process starts one browser
+from heavy_imports import HeavyImports
 from minigrad.backends.devices import GPUS
 from minigrad.core.storage import get_default_device
-from minutes import Minutes
-from needs import Skips, is_here, needs
+from minutes import TimeReport
+from needs import SkipPolicy, is_available, needs
 from schedule import ByModule, long_modules_first
 
 __all__ = ["chrome", "page", "spare", "watched"]
 
-if is_here("hypothesis"):
+if is_available("hypothesis"):
     from hypothesis import HealthCheck, settings
 
     # The same examples on every run, whatever the machine's speed.
@@ -37,10 +37,10 @@ def torch():
 @pytest.fixture
 def on_cpu():
     """Set the default device to ``cpu``; if Taichi runs on a GPU, NumPy computes its kernels."""
-    before = get_default_device()
+    previous = get_default_device()
     mg.set_default_device("cpu")
     yield
-    mg.set_default_device(before)
+    mg.set_default_device(previous)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def pytest_pyfunc_call(pyfuncitem):
         raise
 
 
-class ToldAtOnce:
+class ImmediateFailureReporter:
     """Prints the end of each failure report immediately, in case the run is cut off."""
 
     def __init__(self, terminal):
@@ -74,10 +74,10 @@ class ToldAtOnce:
 
 
 def pytest_collection_modifyitems(config, items):
-    kept, left = tiers.select(items)
-    kept, passed = config.pluginmanager.get_plugin("legs").leave(kept)
-    config.hook.pytest_deselected(items=[*left, *passed])
-    items[:] = long_modules_first(kept)
+    selected, deselected = tiers.select(items)
+    selected, passed = config.pluginmanager.get_plugin("legs").split(selected)
+    config.hook.pytest_deselected(items=[*deselected, *passed])
+    items[:] = long_modules_first(selected)
     for item in items:
         if "import taichi" in getattr(getattr(item, "dtest", None), "docstring", ""):
             item.add_marker(pytest.mark.needs("taichi"))
@@ -91,12 +91,12 @@ def pytest_addoption(parser):
 @pytest.hookimpl(trylast=True)  # after the terminal reporter is registered
 def pytest_configure(config):
     gc.disable()  # until collection ends
-    config.pluginmanager.register(Skips())
-    config.pluginmanager.register(Minutes(config))
-    config.pluginmanager.register(legs.Legs(config), "legs")
+    config.pluginmanager.register(SkipPolicy())
+    config.pluginmanager.register(TimeReport(config))
+    config.pluginmanager.register(legs.CiLegs(config), "legs")
     config.pluginmanager.register(HeavyImports(), "heavy imports")
     if terminal := config.pluginmanager.get_plugin("terminalreporter"):
-        config.pluginmanager.register(ToldAtOnce(terminal))
+        config.pluginmanager.register(ImmediateFailureReporter(terminal))
 
 
 @pytest.hookimpl(trylast=True)
@@ -118,13 +118,13 @@ if os.environ.get("MINIGRAD_DEVICE") != "cuda":
 
 
 @pytest.fixture(autouse=True)
-def _nothing_open():
+def _clear_deferred_checks():
     """Clear deferred error checks that a test left unread, so that the next test does not raise them."""
     yield
     if get_default_device() in GPUS:
-        from minigrad.backends.taichi.runtime import checks
+        from minigrad.backends.taichi.runtime import deferred_checks
 
-        checks.forget()
+        deferred_checks.clear_errors()
 
 
 collect_ignore = ["torch_code"]  # programs for PyTorch that tests load

@@ -79,8 +79,8 @@ def banned(name, source):
     if not _PHRASES.search(source):
         return []
     return [
-        f"{name}:{number}: {match.group()!r}: write {_REPLACEMENTS[int(match.lastgroup[1:])]}"
-        for number, line in prose(name, source)
+        f"{name}:{line_number}: {match.group()!r}: write {_REPLACEMENTS[int(match.lastgroup[1:])]}"
+        for line_number, line in prose(name, source)
         for match in _PHRASES.finditer(line)
     ]
 
@@ -99,8 +99,8 @@ def files(*patterns):
 def test_no_banned_phrase(patterns):
     names = files(*patterns.split())
     assert names
-    found = [line for name in names for line in banned(name, (ROOT / name).read_text(encoding="utf-8"))]
-    assert not found, "\n".join(found)
+    phrases = [line for name in names for line in banned(name, (ROOT / name).read_text(encoding="utf-8"))]
+    assert not phrases, "\n".join(phrases)
 
 
 def test_a_banned_phrase_is_found_in_comments_strings_and_pages_alone():

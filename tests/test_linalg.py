@@ -7,9 +7,9 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.errors import ArgumentError, ShapeError
-from parity import close
-from places import HERE
+from parity import assert_close
 from strategies import PARITY
+from taichi_device import DEVICE
 
 A = np.random.default_rng(0).normal(size=(2, 3, 3)).astype("float32")
 CALLS = {
@@ -43,15 +43,15 @@ CALLS = {
 
 @pytest.mark.parity
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_numbers_and_gradients_are_pytorch_s(torch, call):
-    found = []
+def test_values_and_gradients_match_pytorch(torch, call):
+    results = []
     for library in (mg, torch):
         a = library.tensor(A).requires_grad_()
         y = call(library.linalg, a)
         (y * y).sum().backward()
-        found.append([y.detach().numpy(), a.grad.numpy()])
-    for mine, its in zip(*found, strict=True):
-        close(mine, its, PARITY["float32"])
+        results.append([y.detach().numpy(), a.grad.numpy()])
+    for result, expected in zip(*results, strict=True):
+        assert_close(result, expected, PARITY["float32"])
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def test_numbers_and_gradients_are_pytorch_s(torch, call):
         (lambda a: mg.linalg.multi_dot([a]), ArgumentError, "multi_dot: expected at least 2 tensors but got 1"),
     ],
 )
-def test_what_cannot_be_is_said(call, kind, text):
+def test_invalid_arguments_raise(call, kind, text):
     with pytest.raises(kind, match=text):
         call(mg.tensor(A))
 
 
-def test_a_name_that_is_not_here_says_what_to_write_instead():
+def test_a_missing_name_suggests_an_alternative():
     with pytest.raises(AttributeError, match=r"torch.linalg.svd is not available: .* use np.linalg on x.numpy\(\)"):
         mg.linalg.svd(mg.eye(2))
 
@@ -97,10 +97,10 @@ def vectors(A):
     return [x.numpy() for x in mg.ops.thin_svd(A)]
 
 
-@pytest.mark.parametrize("device", ["numpy", HERE])
+@pytest.mark.parametrize("device", ["numpy", DEVICE])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", [(3, 3), (5, 2), (2, 5), (1, 4), (2, 3, 4), (20, 30)])
-def test_singular_values_and_vectors_make_the_matrix_again(device, dtype, shape):
+def test_singular_values_and_vectors_reconstruct_the_matrix(device, dtype, shape):
     a = np.random.default_rng(1).normal(size=shape).astype(dtype)
     singular = (np.zeros(shape, dtype), a[..., :1] * a[..., :1, :], np.ones(shape, dtype))
     far = (a * a.dtype.type(1e30), a * a.dtype.type(1e-30))
@@ -110,31 +110,31 @@ def test_singular_values_and_vectors_make_the_matrix_again(device, dtype, shape)
         tolerance = 100 * np.finfo(dtype).eps
         np.testing.assert_allclose((u * s[..., None, :] / scale) @ v, A / scale, atol=tolerance * 10)
         np.testing.assert_allclose(s / scale, np.linalg.svd(A / scale, compute_uv=False), atol=tolerance * 10)
-        one = np.broadcast_to(np.eye(s.shape[-1]), (*s.shape, s.shape[-1]))
-        np.testing.assert_allclose(u.swapaxes(-1, -2) @ u, one, atol=tolerance)
-        np.testing.assert_allclose(v @ v.swapaxes(-1, -2), one, atol=tolerance)
+        item = np.broadcast_to(np.eye(s.shape[-1]), (*s.shape, s.shape[-1]))
+        np.testing.assert_allclose(u.swapaxes(-1, -2) @ u, item, atol=tolerance)
+        np.testing.assert_allclose(v @ v.swapaxes(-1, -2), item, atol=tolerance)
 
 
 @pytest.mark.parity
 @pytest.mark.parametrize("ord", ["nuc", 2, -2])
 @pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4)])
-def test_norms_by_singular_values_have_pytorch_s_derivatives_to_third_order(torch, ord, shape):
+def test_spectral_norms_match_pytorch_to_third_order(torch, ord, shape):
     a, w = np.random.default_rng(2).normal(size=shape), np.linspace(-1.0, 1.0, 12)[: np.prod(shape)].reshape(shape)
-    found = []
+    results = []
     for library, grad in ((mg, mg.grad), (torch, torch.autograd.grad)):
         x, weight = library.tensor(a).requires_grad_(), library.tensor(w)
         (first,) = grad(library.linalg.matrix_norm(x, ord) ** 2, x, create_graph=True)
         (second,) = grad((first * first * weight).sum(), x, create_graph=True)
         (third,) = grad((second * weight).sum(), x)
-        found.append([t.detach().numpy() for t in (first, second, third)])
-    for mine, its in zip(*found, strict=True):
-        np.testing.assert_allclose(mine, its, rtol=1e-8, atol=1e-8)
+        results.append([t.detach().numpy() for t in (first, second, third)])
+    for result, expected in zip(*results, strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parity
-def test_the_slopes_of_singular_vectors_are_pytorch_s(torch):
+def test_gradients_of_singular_vectors_match_pytorch(torch):
     for shape in ((3, 3), (4, 2), (2, 4)):
-        k, found = min(shape), []
+        k, results = min(shape), []
         a = np.random.default_rng(3).normal(size=shape)
         for library in (mg, torch):
             x = library.tensor(a).requires_grad_()
@@ -142,5 +142,5 @@ def test_the_slopes_of_singular_vectors_are_pytorch_s(torch):
             scale = library.arange(1.0, k + 1.0, dtype=library.float64)
             y = (u * u * scale).sum() + (s * scale).sum() + (v.mT * v.mT * scale).sum() + ((u * scale) @ v)[0, 0]
             y.backward()
-            found.append(x.grad.numpy())
-        np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)
+            results.append(x.grad.numpy())
+        np.testing.assert_allclose(*results, rtol=1e-9, atol=1e-9)

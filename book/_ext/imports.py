@@ -21,14 +21,14 @@ from sphinx.util.docutils import SphinxDirective
 from minigrad_viz.layout import Layout, layout
 from minigrad_viz.pictures.palette import DARK, LIGHT
 
-__all__ = ["FIRST", "arrows", "graph", "picture", "room_of", "setup"]
+__all__ = ["ROOT_LABEL", "direct_imports", "import_graph", "render_svg", "setup", "subpackage_of"]
 
 Imports = Mapping[str, frozenset[str]]
 
-HOUSE = Path(__file__).resolve().parents[2] / "minigrad"
-VIEWER = HOUSE.parent / "viz" / "minigrad_viz"
-FIRST = "minigrad"  # the label of __init__.py
-HIGH, LETTER, AROUND = 28.0, 7.3, 20.0  # height of a box, width of a letter, padding
+PACKAGE = Path(__file__).resolve().parents[2] / "minigrad"
+VIEWER = PACKAGE.parent / "viz" / "minigrad_viz"
+ROOT_LABEL = "minigrad"  # the label of __init__.py
+BOX_HEIGHT, CHAR_WIDTH, PADDING = 28.0, 7.3, 20.0  # height of a box, width of a letter, padding
 BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")  # of a statement
 GAP_Y, GAP_X = 34.0, 9.0  # between boxes
 ALT = (
@@ -38,147 +38,148 @@ ALT = (
 )
 
 
-def room_of(path: Path) -> str:
+def subpackage_of(path: Path) -> str:
     """Return the subpackage of a file: its first folder below minigrad, for a backend the second one, too."""
     if VIEWER in path.parents:
         return "minigrad_viz"
-    parts = path.relative_to(HOUSE).with_suffix("").parts
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
     if parts[0] == "backends" and len(parts) > 1:
         return ".".join(parts[:2])
-    return FIRST if parts == ("__init__",) else parts[0]
+    return ROOT_LABEL if parts == ("__init__",) else parts[0]
 
 
-def _imported(path: Path) -> set[str]:
+def _imported_names(path: Path) -> set[str]:
     """Return the qualified names that a file imports from minigrad at run time."""
-    found = set()
-    for node in _statements(ast.parse(path.read_text(encoding="utf-8"))):
+    names = set()
+    for node in _iter_statements(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return {name for name in found if name.split(".")[0] in ("minigrad", "minigrad_viz")}
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in names if name.split(".")[0] in ("minigrad", "minigrad_viz")}
 
 
-def _statements(node: ast.AST) -> Iterator[ast.AST]:
+def _iter_statements(node: ast.AST) -> Iterator[ast.AST]:
     """Yield each statement, including nested ones, outside `if TYPE_CHECKING`."""
     yield node
-    checked = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-    for block in ("handlers", "cases", "orelse", "finalbody") if checked else BLOCKS:
-        for one in getattr(node, block, ()):
-            yield from _statements(one)
+    is_type_checking = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    for block in ("handlers", "cases", "orelse", "finalbody") if is_type_checking else BLOCKS:
+        for child in getattr(node, block, ()):
+            yield from _iter_statements(child)
 
 
 @cache
-def graph() -> Imports:
+def import_graph() -> Imports:
     """Return the subpackages with those that each imports."""
-    files = sorted([*HOUSE.rglob("*.py"), *VIEWER.rglob("*.py")])
-    rooms = {room_of(path) for path in files} - {"backends.__init__"}
-    found: dict[str, set[str]] = {room: set() for room in sorted(rooms)}
+    files = sorted([*PACKAGE.rglob("*.py"), *VIEWER.rglob("*.py")])
+    subpackages = {subpackage_of(path) for path in files} - {"backends.__init__"}
+    imports: dict[str, set[str]] = {subpackage: set() for subpackage in sorted(subpackages)}
     for path in files:
-        if (room := room_of(path)) in rooms:
-            found[room] |= {_room_named(name, rooms) for name in _imported(path)} - {room, ""}
-    return {room: frozenset(imported) for room, imported in found.items()}
+        if (importer := subpackage_of(path)) in subpackages:
+            imported = {_subpackage_of_name(name, subpackages) for name in _imported_names(path)}
+            imports[importer] |= imported - {importer, ""}
+    return {importer: frozenset(imported) for importer, imported in imports.items()}
 
 
-def _room_named(name: str, rooms: set[str]) -> str:
+def _subpackage_of_name(name: str, subpackages: set[str]) -> str:
     """Return the subpackage of a qualified name, `minigrad` for ``minigrad.Value``, "" for a name in a stub."""
     first, *rest = name.split(".")
     if first == "minigrad_viz":
         return first
-    named = ".".join(rest[:2]) if rest[:1] == ["backends"] else "".join(rest[:1])
-    return named if named in rooms else FIRST if len(rest) < 2 else ""
+    candidate = ".".join(rest[:2]) if rest[:1] == ["backends"] else "".join(rest[:1])
+    return candidate if candidate in subpackages else ROOT_LABEL if len(rest) < 2 else ""
 
 
-def arrows(imports: Imports) -> list[tuple[str, str]]:
+def direct_imports(imports: Imports) -> list[tuple[str, str]]:
     """Return (importer, imported) pairs without transitive ones."""
-    below: dict[str, set[str]] = {}
-    for room in _upwards(imports):
-        below[room] = set().union(imports[room], *(below[other] for other in imports[room]))
+    reachable: dict[str, set[str]] = {}
+    for importer in _topological_order(imports):
+        reachable[importer] = set().union(imports[importer], *(reachable[imported] for imported in imports[importer]))
     return [
-        (room, other)
-        for room in sorted(imports)
-        for other in sorted(imports[room])
-        if not any(other in below[between] for between in imports[room])
+        (name, other)
+        for name in sorted(imports)
+        for other in sorted(imports[name])
+        if not any(other in reachable[middle] for middle in imports[name])
     ]
 
 
-def _upwards(imports: Imports) -> list[str]:
+def _topological_order(imports: Imports) -> list[str]:
     """Return the subpackages in topological order, imported ones first. Raises ValueError for a cycle."""
-    left, order = dict(imports), list[str]()
-    while left:
-        ready = sorted(room for room, imported in left.items() if not imported & left.keys())
+    remaining, order = dict(imports), list[str]()
+    while remaining:
+        ready = sorted(name for name, imported in remaining.items() if not imported & remaining.keys())
         if not ready:
-            raise ValueError(f"import cycle among {sorted(left)}")
+            raise ValueError(f"import cycle among {sorted(remaining)}")
         order += ready
-        for room in ready:
-            del left[room]
+        for name in ready:
+            del remaining[name]
     return order
 
 
 # --- the picture -----------------------------------------------------------------------------------------------------
 
 
-def _kind(room: str) -> str:
+def _color_class(subpackage: str) -> str:
     """Return the colour class of a subpackage."""
-    if room.startswith("backends"):
+    if subpackage.startswith("backends"):
         return "kernels"
-    return "top" if room in ("cli", "__main__", "minigrad_viz", FIRST) else "plain"
+    return "top" if subpackage in ("cli", "__main__", "minigrad_viz", ROOT_LABEL) else "plain"
 
 
-def _label(room: str) -> str:
-    return room.removeprefix("backends.")
+def _label(subpackage: str) -> str:
+    return subpackage.removeprefix("backends.")
 
 
-def _wide(room: str) -> float:
-    return LETTER * len(_label(room)) + AROUND
+def _box_width(subpackage: str) -> float:
+    return CHAR_WIDTH * len(_label(subpackage)) + PADDING
 
 
-def placed(imports: Imports) -> tuple[list[str], list[tuple[str, str]], Layout]:
+def layout_graph(imports: Imports) -> tuple[list[str], list[tuple[str, str]], Layout]:
     """Return subpackages, arrows and their layout, in which x is the vertical axis."""
-    order, drawn = _upwards(imports), arrows(imports)
-    number = {room: k for k, room in enumerate(order)}
-    drawn.sort(key=lambda pair: (number[pair[0]], number[pair[1]]))
-    sizes = [(HIGH, _wide(room)) for room in order]
-    edges = [(number[imported], number[room]) for room, imported in drawn]
-    return order, drawn, layout(sizes, edges, gap_x=GAP_Y, gap_y=GAP_X)
+    order, edges_drawn = _topological_order(imports), direct_imports(imports)
+    index = {name: k for k, name in enumerate(order)}
+    edges_drawn.sort(key=lambda pair: (index[pair[0]], index[pair[1]]))
+    sizes = [(BOX_HEIGHT, _box_width(name)) for name in order]
+    edges = [(index[imported], index[name]) for name, imported in edges_drawn]
+    return order, edges_drawn, layout(sizes, edges, gap_x=GAP_Y, gap_y=GAP_X)
 
 
-def picture(imports: Imports) -> str:
+def render_svg(imports: Imports) -> str:
     """Return the figure as SVG that follows the theme of the page."""
-    order, drawn, places = placed(imports)
-    wide, high = places.height + 2, places.width + 2
+    order, edges, positions = layout_graph(imports)
+    width_total, height_total = positions.height + 2, positions.width + 2
     parts = []
-    for (room, other), route in zip(drawn, places.routes, strict=True):
-        points = [(y + 1, places.width - x + 1) for x, y in reversed(route)]
-        parts.append(f'<path data-from="{room}" data-to="{other}" d="{_curve(points)}"/>')
-    for room, (x, y) in zip(order, places.centers, strict=True):
-        middle, top, width = y + 1, places.width - x - HIGH / 2 + 1, _wide(room)
-        said = f"{room} imports {', '.join(sorted(imports[room])) or 'nothing from minigrad'}"
+    for (subpackage, other), route in zip(edges, positions.routes, strict=True):
+        points = [(y + 1, positions.width - x + 1) for x, y in reversed(route)]
+        parts.append(f'<path data-from="{subpackage}" data-to="{other}" d="{_path_data(points)}"/>')
+    for subpackage, (x, y) in zip(order, positions.centers, strict=True):
+        center_x, top, width = y + 1, positions.width - x - BOX_HEIGHT / 2 + 1, _box_width(subpackage)
+        tooltip = f"{subpackage} imports {', '.join(sorted(imports[subpackage])) or 'nothing from minigrad'}"
         parts.append(
-            f'<g class="{_kind(room)}" data-room="{room}"><title>{escape(said)}</title>'
-            f'<rect x="{middle - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" height="{HIGH:.0f}" rx="6"/>'
-            f'<text x="{middle:.1f}" y="{top + HIGH / 2 + 4.5:.1f}">{_label(room)}</text></g>'
+            f'<g class="{_color_class(subpackage)}" data-subpackage="{subpackage}"><title>{escape(tooltip)}</title>'
+            f'<rect x="{center_x - width / 2:.1f}" y="{top:.1f}" width="{width:.1f}" height="{BOX_HEIGHT:.0f}" rx="6"/>'
+            f'<text x="{center_x:.1f}" y="{top + BOX_HEIGHT / 2 + 4.5:.1f}">{_label(subpackage)}</text></g>'
         )
-    box = f'viewBox="0 0 {wide:.0f} {high:.0f}" width="{wide:.0f}" height="{high:.0f}"'
+    box = f'viewBox="0 0 {width_total:.0f} {height_total:.0f}" width="{width_total:.0f}" height="{height_total:.0f}"'
     return f'<svg role="img" aria-label="{escape(ALT)}" {box}>{"".join(parts)}</svg>'
 
 
-def _curve(points: list[tuple[float, float]]) -> str:
+def _path_data(points: list[tuple[float, float]]) -> str:
     """Return the path of a curve through points, vertical at each of them."""
     (x, y), text = points[0], ""
     text = f"M{x:.1f},{y:.1f}"
     for (x, y), (to_x, to_y) in pairwise(points):
         middle = (y + to_y) / 2
-        straight = abs(x - to_x) < 0.05 or abs(y - to_y) < 0.05
+        is_straight = abs(x - to_x) < 0.05 or abs(y - to_y) < 0.05
         text += (
             f"L{to_x:.1f},{to_y:.1f}"
-            if straight
+            if is_straight
             else f"C{x:.1f},{middle:.1f} {to_x:.1f},{middle:.1f} {to_x:.1f},{to_y:.1f}"
         )
     return text
 
 
-def _colours(names: Mapping[str, str]) -> str:
+def _color_rules(names: Mapping[str, str]) -> str:
     pairs = {"plain": ("op", "on-op"), "kernels": ("wash", "ink"), "top": ("leaf", "on-leaf")}
     rules = [f"--{kind}:{names[fill]};--on-{kind}:{names[ink]}" for kind, (fill, ink) in pairs.items()]
     return ";".join([*rules, f"--line:{names['line']};--rim:{names['backward']}"])
@@ -188,39 +189,42 @@ def stylesheet() -> str:
     """Return the CSS of the figure: colours in both themes, and scrolling on narrow screens."""
     kinds = ("plain", "kernels", "top")
     boxes = "".join(
-        f".rooms .{kind} rect{{fill:var(--{kind})}}.rooms .{kind} text{{fill:var(--on-{kind})}}" for kind in kinds
+        f".import-graph .{kind} rect{{fill:var(--{kind})}}.import-graph .{kind} text{{fill:var(--on-{kind})}}"
+        for kind in kinds
     )
     return (
-        f".rooms{{margin:1.5rem 0;overflow-x:auto;{_colours(LIGHT)}}}html[data-theme=dark] .rooms{{{_colours(DARK)}}}"
-        ".rooms svg{display:block;margin:auto;min-width:40rem;max-width:100%;height:auto}"
-        ".rooms text{font-size:13px;text-anchor:middle;font-family:var(--pst-font-family-base)}"
-        f".rooms path{{fill:none;stroke:var(--line);stroke-width:1.2}}{boxes}.rooms .kernels rect{{stroke:var(--rim)}}"
+        f".import-graph{{margin:1.5rem 0;overflow-x:auto;{_color_rules(LIGHT)}}}html[data-theme=dark] "
+        f".import-graph{{{_color_rules(DARK)}}}"
+        ".import-graph svg{display:block;margin:auto;min-width:40rem;max-width:100%;height:auto}"
+        ".import-graph text{font-size:13px;text-anchor:middle;font-family:var(--pst-font-family-base)}"
+        f".import-graph path{{fill:none;stroke:var(--line);stroke-width:1.2}}{boxes}.import-graph .kernels "
+        f"rect{{stroke:var(--rim)}}"
     )
 
 
-class RoomsDirective(SphinxDirective):
-    """``{rooms}``: the figure."""
+class ImportGraphDirective(SphinxDirective):
+    """``{import-graph}``: the figure."""
 
     def run(self) -> list[nodes.Node]:
-        _depend(self)
-        box = '<div class="rooms" tabindex="0" role="group" aria-label="Import graph">'
-        return [nodes.raw("", f"<style>{stylesheet()}</style>{box}{picture(graph())}</div>", format="html")]
+        _note_dependencies(self)
+        box = '<div class="import-graph" tabindex="0" role="group" aria-label="Import graph">'
+        return [nodes.raw("", f"<style>{stylesheet()}</style>{box}{render_svg(import_graph())}</div>", format="html")]
 
 
-class RoomsTableDirective(SphinxDirective):
-    """``{rooms-table}``: every subpackage with its imports and importers, including transitive ones."""
+class ImportTableDirective(SphinxDirective):
+    """``{import-table}``: every subpackage with its imports and importers, including transitive ones."""
 
     def run(self) -> list[nodes.Node]:
-        _depend(self)
-        imports = graph()
-        users = {room: sorted(other for other in imports if room in imports[other]) for room in imports}
-        rows = [(room, sorted(imports[room]), users[room]) for room in reversed(_upwards(imports))]
+        _note_dependencies(self)
+        imports = import_graph()
+        importers = {name: sorted(other for other in imports if name in imports[other]) for name in imports}
+        rows = [(name, sorted(imports[name]), importers[name]) for name in reversed(_topological_order(imports))]
         return [_table(("subpackage", "imports", "imported by"), rows)]
 
 
-def _depend(directive: SphinxDirective) -> None:
+def _note_dependencies(directive: SphinxDirective) -> None:
     """Rebuild the page when a module changes."""
-    for path in [*HOUSE.rglob("*.py"), *VIEWER.rglob("*.py"), Path(__file__)]:
+    for path in [*PACKAGE.rglob("*.py"), *VIEWER.rglob("*.py"), Path(__file__)]:
         directive.env.note_dependency(str(path))
 
 
@@ -228,15 +232,15 @@ def _table(head: Iterable[str], rows: Iterable[tuple[str, list[str], list[str]]]
     group = nodes.tgroup("", *(nodes.colspec(colwidth=width) for width in (20, 45, 35)), cols=3)
     group += nodes.thead("", nodes.row("", *(nodes.entry("", nodes.paragraph(text=text)) for text in head)))
     body = nodes.tbody()
-    for room, *lists in rows:
-        entries = [nodes.entry("", nodes.paragraph("", "", nodes.literal(text=room)))]
+    for name, *lists in rows:
+        entries = [nodes.entry("", nodes.paragraph("", "", nodes.literal(text=name)))]
         entries += [nodes.entry("", nodes.paragraph(text=", ".join(names) or "–")) for names in lists]
         body += nodes.row("", *entries)
     group += body
-    return nodes.table("", group, classes=["rooms-table"])
+    return nodes.table("", group, classes=["import-table"])
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    app.add_directive("rooms", RoomsDirective)
-    app.add_directive("rooms-table", RoomsTableDirective)
+    app.add_directive("import-graph", ImportGraphDirective)
+    app.add_directive("import-table", ImportTableDirective)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

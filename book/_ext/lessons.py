@@ -12,33 +12,33 @@ __all__ = ["setup"]
 
 BOOK = Path(__file__).resolve().parent.parent
 NOTEBOOKS, PAGES = BOOK.parent / "notebooks", BOOK / "lessons"
-OPEN = (
+NOTEBOOK_LINK = (
     "{{download}}`Open this lesson as a notebook <../../notebooks/{name}>` and run it: `minigrad lab` has all of them."
 )
 
 
-def bring(app: Sphinx, config: Any) -> None:
+def copy_lessons(app: Sphinx, config: Any) -> None:
     """Copy the notebooks to the source folder, except unchanged ones, which Sphinx would otherwise reread."""
     PAGES.mkdir(exist_ok=True)
     for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb")):
-        text = nbformat.writes(as_page(nbformat.read(path, as_version=4), path.name))
+        text = nbformat.writes(convert_notebook(nbformat.read(path, as_version=4), path.name))
         page = PAGES / path.name
         if not page.exists() or page.read_text(encoding="utf-8") != text:
             page.write_text(text, encoding="utf-8")
 
 
-def as_page(notebook: Any, name: str) -> Any:
+def convert_notebook(notebook: Any, name: str) -> Any:
     """Add a link to the notebook to a lesson, and move the alternative text of images to where MyST-NB reads it."""
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
             if alt := output.get("metadata", {}).get("image/png", {}).get("alt"):
                 cell.metadata["mystnb"] = {"image": {"alt": alt}}
-    head = notebook.cells[0]
-    title, _, rest = head.source.partition("\n")
-    head.source = f"{title}\n\n{OPEN.format(name=name)}\n{rest}"
+    first_cell = notebook.cells[0]
+    title, _, rest = first_cell.source.partition("\n")
+    first_cell.source = f"{title}\n\n{NOTEBOOK_LINK.format(name=name)}\n{rest}"
     return notebook
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("config-inited", bring)
+    app.connect("config-inited", copy_lessons)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

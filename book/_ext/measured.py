@@ -1,7 +1,7 @@
 """Figures from committed files, so that no page can contradict another.
 
 ``{measured} FILE`` shows the runs of a benchmark in `benchmarks/results.txt`, a table each; ``{result}`` quotes one
-figure of them in a sentence. ``{tried} THEME`` shows a theme of `tests/torture/results.txt`.
+figure of them in a sentence. ``{campaign} THEME`` shows a theme of `tests/torture/results.txt`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-__all__ = ["RESULTS", "TORTURE", "Run", "campaigns", "result", "runs", "setup"]
+__all__ = ["RESULTS", "TORTURE", "Run", "find_result", "parse_campaigns", "parse_runs", "setup"]
 
 RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results.txt"
 TORTURE = Path(__file__).resolve().parents[2] / "tests" / "torture" / "results.txt"
-HEAD = ("benchmark", "result", "target", "met")
+TABLE_HEAD = ("benchmark", "result", "target", "met")
 VERDICTS = {"held": "yes", "NOT": "no"}
 CLAIMS = {"<": operator.lt, ">": operator.gt}
 
@@ -29,36 +29,36 @@ class Run(NamedTuple):
     """A run of a benchmark: its command line, date and machine, and rows of five strings."""
 
     command: str
-    about: list[str]
+    notes: list[str]
     rows: list[list[str]]
 
 
-def runs(text: str) -> list[Run]:
+def parse_runs(text: str) -> list[Run]:
     """Parse `results.txt` into runs, in file order. Raises ValueError for a malformed line.
 
     >>> runs("# bench_tape.py\\n# 2026-11-22\\na row | 5.5 ns | at most 8 | held\\n")[0].rows
     [['a row', '5.5 ns', 'at most 8', 'held', '']]
     """
-    found = []
-    for part in text.split("\n\n"):
-        lines = [line for line in part.split("\n") if line.strip()]
+    parsed = []
+    for section in text.split("\n\n"):
+        lines = [line for line in section.split("\n") if line.strip()]
         about = [line.removeprefix("# ") for line in lines if line.startswith("#")]
         if not about:
             continue  # the introduction of the file
         rows = [line.split(" | ") for line in lines if not line.startswith("#")]
         if any(len(row) not in (4, 5) for row in rows):
             raise ValueError(f"{about[0]}: expected 'name | result | target | held or NOT | details' on each line")
-        found.append(Run(about[0], about[1:], [[*row, ""][:5] for row in rows]))
-    return found
+        parsed.append(Run(about[0], about[1:], [[*row, ""][:5] for row in rows]))
+    return parsed
 
 
-def _runs_on(found: list[Run], benchmark: str, device: str) -> list[Run]:
+def _runs_on(runs: list[Run], benchmark: str, device: str) -> list[Run]:
     """Return the runs of a benchmark on "cpu" or "cuda", oldest first."""
-    own = [run for run in found if run.command.split()[0] == benchmark]
-    return [run for run in own if ("--device cuda" in run.command) == (device == "cuda")]
+    benchmark_runs = [run for run in runs if run.command.split()[0] == benchmark]
+    return [run for run in benchmark_runs if ("--device cuda" in run.command) == (device == "cuda")]
 
 
-def result(text: str, key: str) -> list[str]:
+def find_result(text: str, key: str) -> list[str]:
     """Return the row of `results.txt` that `key` selects: five strings (name, figure, target, verdict, details).
 
     `key` is a benchmark and parts of a row's name, separated by semicolons. The newest run that has a matching row
@@ -73,32 +73,32 @@ def result(text: str, key: str) -> list[str]:
     benchmark, *parts = (part.strip() for part in key.split(";"))
     device = parts.pop(0) if parts[:1] == ["cuda"] else "cpu"
     claim = parts.pop() if parts and parts[-1][:1] in CLAIMS else ""
-    for run in reversed(_runs_on(runs(text), benchmark, device)):
-        if found := [row for row in run.rows if all(part in row[0] for part in parts)]:
+    for run in reversed(_runs_on(parse_runs(text), benchmark, device)):
+        if matches := [row for row in run.rows if all(part in row[0] for part in parts)]:
             break
     else:
         raise ExtensionError(f"result: {RESULTS.name} has no row for {key!r}.")
-    if len(found) > 1:
-        raise ExtensionError(f"result: {key!r} is ambiguous; it matches: {'; '.join(row[0] for row in found)}.")
-    if claim and not CLAIMS[claim[0]](_number(found[0][1]), float(claim[1:])):
-        raise ExtensionError(f"result: {key!r} claims {claim}, but the newest run has {found[0][1]}.")
-    return found[0]
+    if len(matches) > 1:
+        raise ExtensionError(f"result: {key!r} is ambiguous; it matches: {'; '.join(row[0] for row in matches)}.")
+    if claim and not CLAIMS[claim[0]](_parse_figure(matches[0][1]), float(claim[1:])):
+        raise ExtensionError(f"result: {key!r} claims {claim}, but the newest run has {matches[0][1]}.")
+    return matches[0]
 
 
-def _number(figure: str) -> float:
+def _parse_figure(figure: str) -> float:
     return float(figure.split()[0].replace(",", ""))
 
 
-class Result(SphinxRole):
-    """``{result}`KEY` ``: the figure of one row; see `result`."""
+class ResultRole(SphinxRole):
+    """``{result}`KEY` ``: the figure of one row; see `find_result`."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         self.env.note_dependency(str(RESULTS))
-        row = result(RESULTS.read_text(encoding="utf-8"), self.text)
+        row = find_result(RESULTS.read_text(encoding="utf-8"), self.text)
         return [nodes.inline("", row[1], classes=["result"])], []
 
 
-class Measured(SphinxDirective):
+class MeasuredDirective(SphinxDirective):
     """The runs of a benchmark on a device; ``:last: 2`` selects the last two, ``:before: 2`` the others."""
 
     required_arguments = 1
@@ -110,20 +110,22 @@ class Measured(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(RESULTS))
-        asked, device = self.arguments[0], self.options.get("device", "cpu")
-        found = _runs_on(runs(RESULTS.read_text(encoding="utf-8")), asked, device)
-        if not found:
-            raise ExtensionError(f"measured: {RESULTS.name} has no run of {asked!r} on {device}.")
-        last, before = self.options.get("last", len(found)), self.options.get("before", 0)
-        if not before < last <= len(found):
-            raise ExtensionError(f"measured: {RESULTS.name} has only {len(found)} runs of {asked!r} on {device}.")
-        return [node for run in found[len(found) - last : len(found) - before] for node in _shown(run)]
+        benchmark, device = self.arguments[0], self.options.get("device", "cpu")
+        selected = _runs_on(parse_runs(RESULTS.read_text(encoding="utf-8")), benchmark, device)
+        if not selected:
+            raise ExtensionError(f"measured: {RESULTS.name} has no run of {benchmark!r} on {device}.")
+        last, before = self.options.get("last", len(selected)), self.options.get("before", 0)
+        if not before < last <= len(selected):
+            raise ExtensionError(
+                f"measured: {RESULTS.name} has only {len(selected)} runs of {benchmark!r} on {device}."
+            )
+        return [node for run in selected[len(selected) - last : len(selected) - before] for node in _render_run(run)]
 
 
-def _shown(run: Run) -> list[nodes.Node]:
-    said = nodes.paragraph("", "", nodes.literal(text=run.command), nodes.Text(f", {run.about[0]}."))
-    more = [nodes.paragraph(text=f"{line[:1].upper()}{line[1:]}.") for line in [" ".join(run.about[1:])] if line]
-    return [said, *more, _table(HEAD, [_cells(row) for row in run.rows])]
+def _render_run(run: Run) -> list[nodes.Node]:
+    heading = nodes.paragraph("", "", nodes.literal(text=run.command), nodes.Text(f", {run.notes[0]}."))
+    notes = [nodes.paragraph(text=f"{line[:1].upper()}{line[1:]}.") for line in [" ".join(run.notes[1:])] if line]
+    return [heading, *notes, _table(TABLE_HEAD, [_row_cells(row) for row in run.rows])]
 
 
 def _table(head: tuple[str, ...], rows: list[list[nodes.entry]]) -> nodes.table:
@@ -133,24 +135,24 @@ def _table(head: tuple[str, ...], rows: list[list[nodes.entry]]) -> nodes.table:
     return nodes.table("", group, classes=["measured"])
 
 
-def _cells(row: list[str]) -> list[nodes.entry]:
+def _row_cells(row: list[str]) -> list[nodes.entry]:
     """Return the cells of a result: its name with the details below, figure, target, and "no" in bold if missed."""
-    what, figure, asked, held, more = row
-    said = VERDICTS.get(held, held)
-    verdict: nodes.Node = nodes.strong(text=said) if held == "NOT" else nodes.Text(said)
-    others = [nodes.paragraph(text=figure), nodes.paragraph(text=asked), nodes.paragraph("", "", verdict)]
-    return [_named(what, more), *(nodes.entry("", one) for one in others)]
+    name, figure, target, verdict_text, details = row
+    label = VERDICTS.get(verdict_text, verdict_text)
+    verdict: nodes.Node = nodes.strong(text=label) if verdict_text == "NOT" else nodes.Text(label)
+    cells = [nodes.paragraph(text=figure), nodes.paragraph(text=target), nodes.paragraph("", "", verdict)]
+    return [_name_cell(name, details), *(nodes.entry("", one) for one in cells)]
 
 
-def _named(what: str, more: str) -> nodes.entry:
+def _name_cell(name: str, details: str) -> nodes.entry:
     """Return the first cell of a row: a name, with details in small type."""
-    found = nodes.entry("", nodes.paragraph(text=what))
-    if more:
-        found += nodes.paragraph("", "", nodes.inline(text=more), classes=["more"])
-    return found
+    cell = nodes.entry("", nodes.paragraph(text=name))
+    if details:
+        cell += nodes.paragraph("", "", nodes.inline(text=details), classes=["more"])
+    return cell
 
 
-def campaigns(text: str, theme: str) -> tuple[str, list[list[str]]]:
+def parse_campaigns(text: str, theme: str) -> tuple[str, list[list[str]]]:
     """Return date and machine of a theme's run, and its campaigns: name, description, cases, skipped, failed.
 
     >>> campaigns("# files, 2026-11-24\\nidx | IDX files with bytes changed | 10,000 | 0 | 0\\n", "files")
@@ -163,27 +165,27 @@ def campaigns(text: str, theme: str) -> tuple[str, list[list[str]]]:
     raise ExtensionError(f"tried: {TORTURE.name} has no theme {theme!r}.")
 
 
-class Tried(SphinxDirective):
+class CampaignDirective(SphinxDirective):
     """The campaigns of a theme, as a table."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(TORTURE))
-        about, found = campaigns(TORTURE.read_text(encoding="utf-8"), self.arguments[0])
+        date, rows_found = parse_campaigns(TORTURE.read_text(encoding="utf-8"), self.arguments[0])
         rows = []
-        for name, what, tried, skipped, failed in found:
-            others = "" if skipped == "0" else f"; {skipped} skipped for a missing dependency"
-            first = _named(f"{what[:1].upper()}{what[1:]}".replace("`", ""), f"{name}{others}")
-            rows.append([first, *(nodes.entry("", nodes.paragraph(text=number)) for number in (tried, failed))])
+        for name, description, cases, skipped, failed in rows_found:
+            suffix = "" if skipped == "0" else f"; {skipped} skipped for a missing dependency"
+            first = _name_cell(f"{description[:1].upper()}{description[1:]}".replace("`", ""), f"{name}{suffix}")
+            rows.append([first, *(nodes.entry("", nodes.paragraph(text=count)) for count in (cases, failed))])
         table = _table(("campaign", "cases", "failed"), rows)
         table["classes"].append("tried")  # its two narrow columns fit on a phone
         command = nodes.literal(text=f"python -m torture --only {self.arguments[0]}")
-        return [table, nodes.paragraph("", "", command, nodes.Text(f", {about}."), classes=["more"])]
+        return [table, nodes.paragraph("", "", command, nodes.Text(f", {date}."), classes=["more"])]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    app.add_directive("measured", Measured)
-    app.add_directive("tried", Tried)
-    app.add_role("result", Result())
+    app.add_directive("measured", MeasuredDirective)
+    app.add_directive("campaign", CampaignDirective)
+    app.add_role("result", ResultRole())
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -16,10 +16,20 @@ import minigrad.functional
 from minigrad.core.op import Op
 from minigrad.core.registry import TOPICS
 
-__all__ = ["ROOMS", "found", "is_object", "methods", "others", "own", "primary", "public", "typed"]
+__all__ = [
+    "PUBLIC_MODULES",
+    "aliases",
+    "has_identity",
+    "methods_by_topic",
+    "own_attributes",
+    "primary_name",
+    "public_names",
+    "resolve",
+    "stub_signatures",
+]
 
 # Public modules. An object with several names is documented in the first of them; its entry lists the aliases.
-ROOMS = (
+PUBLIC_MODULES = (
     "minigrad",
     "minigrad.autograd",
     "minigrad.nn",
@@ -47,83 +57,90 @@ ROOMS = (
 )
 
 
-def public(room: str) -> list[str]:
+def public_names(module_name: str) -> list[str]:
     """Return the public names of a module, except submodules."""
-    module = import_module(room)
-    listed = dir(mg) if module is mg else getattr(module, "__all__", dir(module))
-    return [name for name in listed if not isinstance(getattr(module, name), ModuleType) and name != "__all__"]
+    module = import_module(module_name)
+    names = dir(mg) if module is mg else getattr(module, "__all__", dir(module))
+    return [name for name in names if not isinstance(getattr(module, name), ModuleType) and name != "__all__"]
 
 
-def found(name: str) -> Any:
+def resolve(name: str) -> Any:
     """Return the object with a qualified name such as ``minigrad.nn.Linear``."""
-    room, _, rest = name.rpartition(".")
-    if not room:
+    module_name, _, attribute = name.rpartition(".")
+    if not module_name:
         raise AttributeError(name)
     try:
-        return getattr(import_module(room), rest)
+        return getattr(import_module(module_name), attribute)
     except ModuleNotFoundError:
-        return getattr(found(room), rest)
+        return getattr(resolve(module_name), attribute)
 
 
-def is_object(x: Any) -> bool:
+def has_identity(x: Any) -> bool:
     """Return whether `x` is identified by identity: a function, a class or an operation."""
     return isinstance(x, type | Op) or inspect.isroutine(x)
 
 
 @cache
-def _names() -> dict[int, list[str]]:
+def _names_by_id() -> dict[int, list[str]]:
     names: dict[int, list[str]] = {}
-    for room in ROOMS:
-        for name in public(room):
-            thing = getattr(import_module(room), name)
-            if is_object(thing):
-                names.setdefault(id(thing), []).append(f"{room}.{name}")
-    for given in names.values():
-        given.sort(key=lambda name: (ROOMS.index(name.rpartition(".")[0]), name.rpartition(".")[2] != _own_name(name)))
+    for module_name in PUBLIC_MODULES:
+        for name in public_names(module_name):
+            obj = getattr(import_module(module_name), name)
+            if has_identity(obj):
+                names.setdefault(id(obj), []).append(f"{module_name}.{name}")
+    for aliases in names.values():
+        aliases.sort(
+            key=lambda name: (
+                PUBLIC_MODULES.index(name.rpartition(".")[0]),
+                name.rpartition(".")[2] != _defined_name(name),
+            )
+        )
     return names
 
 
-def _own_name(name: str) -> str:
-    thing = found(name)
-    return thing.name if isinstance(thing, Op) else getattr(thing, "__name__", "")
+def _defined_name(name: str) -> str:
+    obj = resolve(name)
+    return obj.name if isinstance(obj, Op) else getattr(obj, "__name__", "")
 
 
-def primary(thing: Any) -> str | None:
+def primary_name(obj: Any) -> str | None:
     """Return the qualified name under which an object is documented, or None if it is not public."""
-    return next(iter(_names().get(id(thing), [])), None) if is_object(thing) else None
+    return next(iter(_names_by_id().get(id(obj), [])), None) if has_identity(obj) else None
 
 
-def others(thing: Any) -> list[str]:
+def aliases(obj: Any) -> list[str]:
     """Return the aliases of an object."""
-    return _names().get(id(thing), [])[1:] if is_object(thing) else []
+    return _names_by_id().get(id(obj), [])[1:] if has_identity(obj) else []
 
 
 # --- the methods of Tensor -------------------------------------------------------------------------------------------
 
 
 @cache
-def methods() -> dict[str, list[str]]:
+def methods_by_topic() -> dict[str, list[str]]:
     """Return the public methods that each module registers, without operators."""
-    listed: dict[str, list[str]] = {}
+    by_topic: dict[str, list[str]] = {}
     for module, topic in TOPICS.items():
         name = module.removeprefix("minigrad.").removeprefix("functional.").partition(".")[0]
-        listed[name] = sorted(method for method in topic.methods if not method.startswith("_"))
-    return listed
+        by_topic[name] = sorted(method for method in topic.methods if not method.startswith("_"))
+    return by_topic
 
 
-def own() -> list[str]:
+def own_attributes() -> list[str]:
     """Return the public attributes that the class Tensor itself defines."""
-    given = {name for names in methods().values() for name in names}
-    return [name for name in vars(mg.Tensor) if not name.startswith("_") and name not in given and _told(name)]
+    registered = {name for names in methods_by_topic().values() for name in names}
+    return [
+        name for name in vars(mg.Tensor) if not name.startswith("_") and name not in registered and _is_documented(name)
+    ]
 
 
-def _told(name: str) -> bool:
-    thing = inspect.getattr_static(mg.Tensor, name)
-    return inspect.isroutine(thing) or isinstance(thing, property)
+def _is_documented(name: str) -> bool:
+    attribute = inspect.getattr_static(mg.Tensor, name)
+    return inspect.isroutine(attribute) or isinstance(attribute, property)
 
 
 @cache
-def typed() -> dict[str, list[str]]:
+def stub_signatures() -> dict[str, list[str]]:
     """Return the signatures of Tensor's methods in the type stub; overloads have several."""
     path = Path(minigrad.functional.__file__).parent / "_stubs.pyi"
     tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ from minigrad.ops.conv import Window
 from minigrad.ops.normalization import Norm
 from minigrad_viz import draw
 
-__all__ = ["Example", "example", "orders"]
+__all__ = ["Example", "count_orders", "make_example"]
 
 POINTS = (0.5, 2.0, 1.5, -0.5, -5.5, 3.5)  # for Values: the first unused one in the domain of each operand
 ATTRS = {"clamp": {"min": -1.0, "max": 1.0}}
@@ -36,13 +36,18 @@ LEAVES: dict[str, Any] = {
     "columns": [[[1.5, 0.25]]],
     "one": 1.0,
 }
-WHOLE: dict[str, Any] = {"i": [0, 2], "classes": [2, 0], "lines": [[0, 2], [1, 1]], "places": [[[[1, 3], [4, 8]]]]}
-NAMES = {"mg": mg, "F": F, "ops": mg.ops, "Window": Window, "Norm": Norm}
+INDEX_TENSORS: dict[str, Any] = {
+    "i": [0, 2],
+    "classes": [2, 0],
+    "lines": [[0, 2], [1, 1]],
+    "places": [[[[1, 3], [4, 8]]]],
+}
+NAMESPACE = {"mg": mg, "F": F, "ops": mg.ops, "Window": Window, "Norm": Norm}
 
 # A call of each operation that only tensors support; variables in the code are defined above.
 WINDOW = "Window((2, 2), (1, 1), ((0, 0), (0, 0)), (1, 1))"
 BY_ROW = "Norm((2, 3), (1,), (1,), 1e-5)"
-CODE = {
+TENSOR_CODE = {
     "sum_to": "y = ops.sum_to(x, shape=(3,))",
     "expand": "y = v.expand(2, 3)",
     "reshape": "y = x.reshape(3, 2)",
@@ -142,7 +147,7 @@ CODE = {
     "sort": "y = x.sort(dim=1).values",
     "topk": "y = v.topk(2).values",
 }
-WHY_NOT = {
+REASONS = {
     "move": "it copies between devices, and the book is built on one.",
     "pick": "it selects one of several results, which drawings omit.",
 }
@@ -156,76 +161,76 @@ class Example(NamedTuple):
     orders: str
 
 
-def example(op: Op) -> Example | str:
+def make_example(op: Op) -> Example | str:
     """Return a small graph that contains `op`, or the reason if there is none."""
     if not op.differentiable:
         return "it has no derivative, so it is not recorded in a graph."
-    if op.name in WHY_NOT:
-        return WHY_NOT[op.name]
-    with on_numpy():
-        code, y, leaves = _of_values(op) if op.domain else _of_tensors(op)
+    if op.name in REASONS:
+        return REASONS[op.name]
+    with use_numpy():
+        code, y, leaves = _value_example(op) if op.domain else _tensor_example(op)
         html = draw(y)._repr_mimebundle_()["text/html"]
         if f'"name":"{op.name}"' not in html:
             raise AssertionError(f"the example of {op.name} does not show it: {code}")
-        return Example(code, html, orders(y, leaves))
+        return Example(code, html, count_orders(y, leaves))
 
 
 @contextmanager
-def on_numpy() -> Iterator[None]:
+def use_numpy() -> Iterator[None]:
     """Use the device `numpy`, since small graphs need no compiled kernels."""
-    before = mg.get_default_device()
+    previous = mg.get_default_device()
     mg.set_default_device("numpy")
     try:
         yield
     finally:
-        mg.set_default_device(before)
+        mg.set_default_device(previous)
 
 
-def _of_values(op: Op) -> tuple[str, Any, list[Any]]:
-    given: list[float] = []
+def _value_example(op: Op) -> tuple[str, Any, list[Any]]:
+    points: list[float] = []
     for domain in op.domain:
-        inside = [x for x in POINTS if domain.low <= x <= domain.high and x not in domain.kinks]
-        given.append(next((x for x in inside if x not in given), (domain.low + domain.high) / 2))
-    leaves = [mg.Value(x, name) for x, name in zip(given, op.inputs, strict=True)]
+        candidates = [x for x in POINTS if domain.low <= x <= domain.high and x not in domain.kinks]
+        points.append(next((x for x in candidates if x not in points), (domain.low + domain.high) / 2))
+    leaves = [mg.Value(x, name) for x, name in zip(points, op.inputs, strict=True)]
     attrs = ATTRS.get(op.name, {})
     y = op(*leaves, **attrs)
     y.label = "y"
-    called = ", ".join([*op.inputs, *(f"{name}={x}" for name, x in attrs.items())])
-    lines = [f'{name} = mg.Value({x}, "{name}")' for x, name in zip(given, op.inputs, strict=True)]
-    return "\n".join([*lines, f"y = mg.ops.{op.name}({called})"]), y, leaves
+    arguments = ", ".join([*op.inputs, *(f"{name}={x}" for name, x in attrs.items())])
+    lines = [f'{name} = mg.Value({x}, "{name}")' for x, name in zip(points, op.inputs, strict=True)]
+    return "\n".join([*lines, f"y = mg.ops.{op.name}({arguments})"]), y, leaves
 
 
-def _of_tensors(op: Op) -> tuple[str, Any, list[Any]]:
-    code = CODE[op.name]
-    used = [x.id for x in ast.walk(ast.parse(code)) if isinstance(x, ast.Name)]
-    named: dict[str, Any] = {}
+def _tensor_example(op: Op) -> tuple[str, Any, list[Any]]:
+    code = TENSOR_CODE[op.name]
+    identifiers = [x.id for x in ast.walk(ast.parse(code)) if isinstance(x, ast.Name)]
+    tensors: dict[str, Any] = {}
     lines = []
-    for name in dict.fromkeys(used):
-        if name in LEAVES or name in WHOLE:
-            free = name in LEAVES
-            data = LEAVES[name] if free else WHOLE[name]
-            named[name] = mg.tensor(data, requires_grad=free)
-            named[name].label = name
-            lines.append(f"{name} = mg.tensor({data}{', requires_grad=True' * free})")
-    space = NAMES | named
-    exec(code, space)
-    y = space["y"]
+    for name in dict.fromkeys(identifiers):
+        if name in LEAVES or name in INDEX_TENSORS:
+            requires_grad = name in LEAVES
+            data = LEAVES[name] if requires_grad else INDEX_TENSORS[name]
+            tensors[name] = mg.tensor(data, requires_grad=requires_grad)
+            tensors[name].label = name
+            lines.append(f"{name} = mg.tensor({data}{', requires_grad=True' * requires_grad})")
+    namespace = NAMESPACE | tensors
+    exec(code, namespace)
+    y = namespace["y"]
     y.label = "y"
-    shown = "\n".join([*lines, *code.replace(" ops.", " mg.ops.").splitlines()])
-    return shown, y, [x for x in named.values() if x.requires_grad]
+    source = "\n".join([*lines, *code.replace(" ops.", " mg.ops.").splitlines()])
+    return source, y, [x for x in tensors.values() if x.requires_grad]
 
 
-def orders(y: Any, leaves: list[Any]) -> str:
+def count_orders(y: Any, leaves: list[Any]) -> str:
     """Differentiate `y` by its leaves and its upstream gradient, up to three times; return how often."""
     of_tensors = isinstance(y, mg.Tensor)
     g = mg.tensor(np.full(y.shape, 0.5), dtype=y.dtype, requires_grad=True) if of_tensors else mg.Value(0.5)
-    total, by = y * g, [*leaves, g]
+    total, inputs = y * g, [*leaves, g]
     for _ in range(3):
         total = total.sum() if of_tensors else total
-        found = mg.grad(total, by, create_graph=True, allow_unused=True)
-        parts = [x.sum() if of_tensors else x for x in found if isinstance(x, mg.Tensor | mg.Value)]
-        free = [x for x in parts if x.requires_grad]
-        if not free:
+        gradients = mg.grad(total, inputs, create_graph=True, allow_unused=True)
+        parts = [x.sum() if of_tensors else x for x in gradients if isinstance(x, mg.Tensor | mg.Value)]
+        differentiable = [x for x in parts if x.requires_grad]
+        if not differentiable:
             return "until all further derivatives are zero"
-        total = sum(free[1:], free[0])
+        total = sum(differentiable[1:], differentiable[0])
     return "three times"

@@ -16,21 +16,21 @@ import minigrad as mg
 import minigrad.functional  # registers the kernels of arrays
 from minigrad import ops
 from minigrad.backends.formula import expression, local_derivative, product
-from minigrad.core.dispatch import kernels_of
+from minigrad.core.dispatch import get_kernels
 from minigrad.core.op import Op
 from minigrad.core.storage import DEVICES
 
-__all__ = ["Rule", "devices", "families", "formula", "note", "rules", "sampled", "types"]
+__all__ = ["Rule", "declaration_comment", "devices", "dtype_rule", "families", "formula", "rules", "sample_intervals"]
 
-_TYPES = {
+_PROMOTIONS = {
     "same": "any; operands are promoted to a common dtype",
     "number": "any but bool; operands are promoted to a common dtype",
     "int": "any; operands are promoted to a common dtype, and bools to `int64`",
     "float": "any; integers and bools are promoted to the default floating-point dtype",
     "rest": "the first operand is a condition; the others are promoted to a common dtype",
 }
-_FOR_TOOLS = re.compile(r"(noqa|type: ignore)\b")  # comments for tools, not for the book
-_AS_GIVEN = "any, without promotion"
+_TOOL_COMMENT = re.compile(r"(noqa|type: ignore)\b")  # comments for tools, not for the book
+_NO_PROMOTION = "any, without promotion"
 
 
 class Rule(NamedTuple):
@@ -42,17 +42,17 @@ class Rule(NamedTuple):
     operand: str
     local: str | None
     product: str | None
-    how: str  # "printed", "rewritten", "stated", "adjoint" or "" for none
+    origin: str  # "printed", "rewritten", "stated", "adjoint" or "" for none
 
 
 @cache
 def families() -> dict[str, tuple[ModuleType, list[Op]]]:
     """Return the modules of `minigrad.ops` and their operations, in the order of declaration."""
-    found: dict[str, tuple[ModuleType, list[Op]]] = {}
+    by_family: dict[str, tuple[ModuleType, list[Op]]] = {}
     for family in ops._FAMILIES:
-        own = [op for name, op in mg.OPS.items() if name in family.__all__ and getattr(family, name) is op]
-        found[family.__name__.rpartition(".")[2]] = (family, own)
-    return found
+        family_ops = [op for name, op in mg.OPS.items() if name in family.__all__ and getattr(family, name) is op]
+        by_family[family.__name__.rpartition(".")[2]] = (family, family_ops)
+    return by_family
 
 
 def formula(op: Op) -> str:
@@ -62,47 +62,47 @@ def formula(op: Op) -> str:
 
 def rules(op: Op) -> list[Rule]:
     """Return the derivatives with respect to each operand, obtained by evaluating the gradient rules on symbols."""
-    return [_rule(op, slot, name) for slot, name in enumerate(op.inputs)]
+    return [_describe_rule(op, slot, name) for slot, name in enumerate(op.inputs)]
 
 
-def _rule(op: Op, slot: int, name: str) -> Rule:
+def _describe_rule(op: Op, slot: int, name: str) -> Rule:
     shown = op.shown[0 if op.variadic else slot]
     if shown is None:
         return Rule(name, None, None, "")
-    local = _latex(local_derivative, op, slot) if op.domain else None
-    received = _latex(product, op, slot)
+    local = _rule_latex(local_derivative, op, slot) if op.domain else None
+    received = _rule_latex(product, op, slot)
     if isinstance(shown, str):
         return Rule(name, local, received, "adjoint" if r"{\partial {y}}" in shown else "stated")
-    return Rule(name, local, received, "printed" if _own(op, slot) == received else "rewritten")
+    return Rule(name, local, received, "printed" if _actual_rule_latex(op, slot) == received else "rewritten")
 
 
-def _latex(how: Callable[..., Any], op: Op, slot: int) -> str:
+def _rule_latex(printer: Callable[..., Any], op: Op, slot: int) -> str:
     """Return the LaTeX that `how` prints for the gradient rule of an operand."""
-    found: str = how(op, slot, "y", op.inputs).latex()
-    return found
+    latex: str = printer(op, slot, "y", op.inputs).latex()
+    return latex
 
 
-def _own(op: Op, slot: int) -> str | None:
+def _actual_rule_latex(op: Op, slot: int) -> str | None:
     """Return the LaTeX of the rule that computes, or None if it branches on an attribute."""
-    itself = copy(op)
-    itself.shown = op.rules
+    actual = copy(op)
+    actual.shown = op.rules
     try:
-        return _latex(product, itself, slot)
+        return _rule_latex(product, actual, slot)
     except TypeError:
         return None
 
 
 def devices(op: Op) -> list[str]:
     """Return the devices that have a kernel for an operation."""
-    return [device for device in ("python", *DEVICES) if device in kernels_of(op.name)]
+    return [device for device in ("python", *DEVICES) if device in get_kernels(op.name)]
 
 
-def types(op: Op) -> str:
+def dtype_rule(op: Op) -> str:
     """Return which dtypes an operation accepts and how it promotes them."""
-    return _TYPES[op.promotes] if op.promotes else _AS_GIVEN
+    return _PROMOTIONS[op.promotes] if op.promotes else _NO_PROMOTION
 
 
-def sampled(op: Op) -> str:
+def sample_intervals(op: Op) -> str:
     """Return the intervals from which tests sample each operand, without its kinks."""
     parts = []
     for name, domain in zip(op.inputs, op.domain, strict=True):
@@ -115,31 +115,33 @@ def sampled(op: Op) -> str:
 
 
 @cache
-def declared(family: ModuleType) -> dict[str, tuple[int, int]]:
+def declaration_lines(family: ModuleType) -> dict[str, tuple[int, int]]:
     """Return the first and last line (from 1) of each declaration, including comments above it."""
     lines = inspect.getsource(family).splitlines()
-    found = {}
+    lines_by_name = {}
     for statement in ast.parse("\n".join(lines)).body:
         target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)
         if isinstance(target, ast.Name):
             first = statement.lineno
             while lines[first - 2].startswith("# ") and not lines[first - 2].startswith("# ---"):
                 first -= 1
-            found[target.id] = first, statement.end_lineno or first
-    return found
+            lines_by_name[target.id] = first, statement.end_lineno or first
+    return lines_by_name
 
 
-def note(family: ModuleType, op: Op) -> str:
+def declaration_comment(family: ModuleType, op: Op) -> str:
     """Return the comments at the declaration of an operation."""
-    first, last = declared(family)[op.name]
+    first, last = declaration_lines(family)[op.name]
     lines = inspect.getsource(family).splitlines()[first - 1 : last]
-    above = list(takewhile(lambda line: line.startswith("# "), lines))
-    _, _, beside = lines[len(above)].partition("  # ")
-    said = [line[2:] for line in above] + ([_sentence(beside)] if beside and not _FOR_TOOLS.match(beside) else [])
-    return " ".join(said)
+    preceding = list(takewhile(lambda line: line.startswith("# "), lines))
+    _, _, trailing = lines[len(preceding)].partition("  # ")
+    sentences = [line[2:] for line in preceding] + (
+        [_as_sentence(trailing)] if trailing and not _TOOL_COMMENT.match(trailing) else []
+    )
+    return " ".join(sentences)
 
 
-def _sentence(text: str) -> str:
+def _as_sentence(text: str) -> str:
     """Add a full stop and, unless `text` starts with a name, capitalise it."""
     start = text[0] if re.match(r"\w*[`_(]", text) else text[0].upper()
     return f"{start}{text[1:]}{'' if text.endswith('.') else '.'}"

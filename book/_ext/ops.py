@@ -11,8 +11,17 @@ from types import ModuleType
 from typing import Any
 
 from docstrings import EMPHASIS
-from op_examples import example
-from op_facts import declared, devices, families, formula, note, rules, sampled, types
+from op_examples import make_example
+from op_facts import (
+    declaration_comment,
+    declaration_lines,
+    devices,
+    dtype_rule,
+    families,
+    formula,
+    rules,
+    sample_intervals,
+)
 from sphinx.application import Sphinx
 
 import minigrad as mg
@@ -22,8 +31,8 @@ from minigrad.core.storage import DEVICES
 __all__ = ["setup"]
 
 PAGES = Path(__file__).resolve().parent.parent / "operations"
-LONGEST = 30  # characters of a formula in the table
-HOW = {
+MAX_FORMULA_LENGTH = 30  # characters of a formula in the table
+ORIGIN_NOTES = {
     "printed": "",
     "rewritten": "Shown in a readable form; the rule that computes is arranged differently or guards corner cases.",
     "stated": "Stated in the declaration, since the rule acts on entire tensors.",
@@ -51,7 +60,7 @@ TITLES = {
     "shape": "Shapes and dtypes",
     "sorting": "Sorting",
 }
-FIRST = """\
+INDEX_INTRO = """\
 # Operations
 
 The {count} operations that all functions are composed of. Each is declared once, in `minigrad/ops/`, with a formula and
@@ -75,16 +84,16 @@ floats and Values, {tensors} for tensors; "all" means all of these, "tensors" al
 """
 
 
-def write(app: Sphinx, config: Any) -> None:
+def write_pages(app: Sphinx, config: Any) -> None:
     """Write all pages, except unchanged ones, which Sphinx would otherwise reread."""
     PAGES.mkdir(exist_ok=True)
-    found = families()
-    _put("index.md", index(found))
-    for name, (family, own) in found.items():
-        _put(f"{name}.md", page(name, family, own))
+    by_family = families()
+    _write_if_changed("index.md", index_page(by_family))
+    for name, (family, family_ops) in by_family.items():
+        _write_if_changed(f"{name}.md", family_page(name, family, family_ops))
 
 
-def _put(name: str, text: str) -> None:
+def _write_if_changed(name: str, text: str) -> None:
     path = PAGES / name
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
@@ -93,26 +102,28 @@ def _put(name: str, text: str) -> None:
 # --- the table -------------------------------------------------------------------------------------------------------
 
 
-def index(found: dict[str, tuple[ModuleType, list[Op]]]) -> str:
+def index_page(by_family: dict[str, tuple[ModuleType, list[Op]]]) -> str:
     """Return the page with the table of all operations."""
-    count = sum(len(own) for _, own in found.values())
+    count = sum(len(family_ops) for _, family_ops in by_family.values())
     rows = [["operation", "computes", "gradient of", "kernels", "family"]]
-    for name, (_, own) in found.items():
-        for op in own:
-            free = ", ".join(rule.operand for rule in rules(op) if rule.how) or "–"
+    for name, (_, family_ops) in by_family.items():
+        for op in family_ops:
+            with_gradient = ", ".join(rule.operand for rule in rules(op) if rule.origin) or "–"
             latex = formula(op)
-            short = f"${_set(latex)}$" if len(_COMMAND.sub("", latex)) <= LONGEST else "…"
-            rows.append([f"[{op.name}]({name}.md#{_slug(op)})", short, free, _places(op), name])
-    said = FIRST.format(count=count, pages="\n".join(found), tensors=", ".join(f"`{name}`" for name in DEVICES))
-    return said + _table(rows, "operations", "auto")
+            short = f"${_escape_latex(latex)}$" if len(_COMMAND.sub("", latex)) <= MAX_FORMULA_LENGTH else "…"
+            rows.append([f"[{op.name}]({name}.md#{_slug(op)})", short, with_gradient, _kernel_devices(op), name])
+    intro = INDEX_INTRO.format(
+        count=count, pages="\n".join(by_family), tensors=", ".join(f"`{name}`" for name in DEVICES)
+    )
+    return intro + _table(rows, "operations", "auto")
 
 
-def _places(op: Op) -> str:
+def _kernel_devices(op: Op) -> str:
     """Return the devices that have a kernel, abbreviated."""
-    found = devices(op)
-    if set(found) >= set(DEVICES):
-        return "all" if "python" in found else "tensors"
-    return ", ".join(found) or "none"
+    op_devices = devices(op)
+    if set(op_devices) >= set(DEVICES):
+        return "all" if "python" in op_devices else "tensors"
+    return ", ".join(op_devices) or "none"
 
 
 def _table(rows: list[list[str]], kind: str, widths: str = "") -> str:
@@ -129,7 +140,7 @@ def _slug(op: Op) -> str:
     return op.name.replace("_", "-")
 
 
-def _set(latex: str) -> str:
+def _escape_latex(latex: str) -> str:
     """Escape ``<`` and ``>`` in LaTeX, which HTML would interpret."""
     return latex.replace("<", r"\lt ").replace(">", r"\gt ")
 
@@ -137,101 +148,104 @@ def _set(latex: str) -> str:
 # --- a family --------------------------------------------------------------------------------------------------------
 
 
-def page(name: str, family: ModuleType, own: list[Op]) -> str:
+def family_page(name: str, family: ModuleType, family_ops: list[Op]) -> str:
     """Return the page of a family."""
-    first, _, rest = inspect.getdoc(family).partition("\n\n")  # type: ignore[union-attr]
+    summary, _, rest = inspect.getdoc(family).partition("\n\n")  # type: ignore[union-attr]
     parts = [
         f"# {TITLES[name]}",
-        _prose(first),
-        _prose(rest),
-        INTRO if any(op.differentiable for op in own) else "",
+        _to_markdown(summary),
+        _to_markdown(rest),
+        INTRO if any(op.differentiable for op in family_ops) else "",
     ]
-    return "\n\n".join([*filter(None, parts), *(section(op, family) for op in own)]) + "\n"
+    return "\n\n".join([*filter(None, parts), *(op_section(op, family) for op in family_ops)]) + "\n"
 
 
-def section(op: Op, family: ModuleType) -> str:
+def op_section(op: Op, family: ModuleType) -> str:
     """Return the section of an operation."""
     parts = [
         f"## {op.name}",
         f"```{{py:function}} {op.name}{inspect.signature(op)}\n:module: minigrad.ops\n:no-contents-entry:\n```",
-        _prose(note(family, op)),
-        f"$$\ny = {_set(formula(op))}\n$$",
-        _derivatives(op),
-        _facts(op),
-        _graph(op),
+        _to_markdown(declaration_comment(family, op)),
+        f"$$\ny = {_escape_latex(formula(op))}\n$$",
+        _derivative_table(op),
+        _fact_list(op),
+        _example_section(op),
     ]
     return "\n\n".join(filter(None, parts))
 
 
-def _derivatives(op: Op) -> str:
-    found = [rule for rule in rules(op) if rule.how]
-    if not found:
+def _derivative_table(op: Op) -> str:
+    differentiable = [rule for rule in rules(op) if rule.origin]
+    if not differentiable:
         return "It has no derivative." if op.inputs else "It has no operands."
     rows = [["operand", *(["derivative"] if op.domain else []), "receives"]]
-    for rule in found:
-        alone = rule.local and rf"$\frac{{\partial y}}{{\partial {rule.operand}}} = {_set(rule.local)}$"
-        rows.append([f"${rule.operand}$", *([alone] if alone else []), f"${_set(rule.product)}$"])
-    none = [f"${rule.operand}$" for rule in rules(op) if not rule.how]
-    said = [text for text in dict.fromkeys(HOW[rule.how] for rule in found) if text]
-    if none:
-        said.append(f"No gradient for {' and '.join(none) if len(none) < 3 else ', '.join(none)}.")
-    return "\n\n".join(filter(None, [_table(rows, "derivatives"), " ".join(said)]))
+    for rule in differentiable:
+        derivative = rule.local and rf"$\frac{{\partial y}}{{\partial {rule.operand}}} = {_escape_latex(rule.local)}$"
+        rows.append([f"${rule.operand}$", *([derivative] if derivative else []), f"${_escape_latex(rule.product)}$"])
+    without_gradient = [f"${rule.operand}$" for rule in rules(op) if not rule.origin]
+    notes = [text for text in dict.fromkeys(ORIGIN_NOTES[rule.origin] for rule in differentiable) if text]
+    if without_gradient:
+        notes.append(
+            "No gradient for "
+            f"{' and '.join(without_gradient) if len(without_gradient) < 3 else ', '.join(without_gradient)}."
+        )
+    return "\n\n".join(filter(None, [_table(rows, "derivatives"), " ".join(notes)]))
 
 
-def _facts(op: Op) -> str:
+def _fact_list(op: Op) -> str:
     """List devices, dtypes, tested intervals and functions of an operation."""
-    places = devices(op)
-    rows = [("Kernels for", ", ".join(places) if places else "none")]
-    rows.append(("Dtypes", types(op)))
+    op_devices = devices(op)
+    rows = [("Kernels for", ", ".join(op_devices) if op_devices else "none")]
+    rows.append(("Dtypes", dtype_rule(op)))
     if op.domain and op.differentiable:
-        rows.append(("Tested on", sampled(op)))
-    if public := _public(op):
+        rows.append(("Tested on", sample_intervals(op)))
+    if public := _public_links(op):
         rows.append(("Functions", public))
     return "\n".join(f"- {name}: {text}" for name, text in rows)
 
 
-def _public(op: Op) -> str:
+def _public_links(op: Op) -> str:
     """Return links to the function and methods with the name of an operation."""
-    found = [f"{{py:obj}}`mg.{op.name} <minigrad.{op.name}>`"] if op.name in dir(mg) else []
-    found += [f"{{py:obj}}`Tensor.{op.name} <minigrad.Tensor.{op.name}>`"] if hasattr(mg.Tensor, op.name) else []
-    found += [f"{{py:obj}}`Value.{op.name} <minigrad.Value.{op.name}>`"] if hasattr(mg.Value, op.name) else []
-    return ", ".join(found)
+    links = [f"{{py:obj}}`mg.{op.name} <minigrad.{op.name}>`"] if op.name in dir(mg) else []
+    links += [f"{{py:obj}}`Tensor.{op.name} <minigrad.Tensor.{op.name}>`"] if hasattr(mg.Tensor, op.name) else []
+    links += [f"{{py:obj}}`Value.{op.name} <minigrad.Value.{op.name}>`"] if hasattr(mg.Value, op.name) else []
+    return ", ".join(links)
 
 
-def _graph(op: Op) -> str:
-    found = example(op)
-    if isinstance(found, str):
-        return f"No graph is drawn: {found}" if op.inputs and op.differentiable else ""
-    tried = f"Gradients of every order are supported; this graph was differentiated {found.orders}."
-    return f"```python\n{found.code}\n```\n\n```{{raw}} html\n{found.html}\n```\n\n{tried}"
+def _example_section(op: Op) -> str:
+    op_example = make_example(op)
+    if isinstance(op_example, str):
+        return f"No graph is drawn: {op_example}" if op.inputs and op.differentiable else ""
+    order_note = f"Gradients of every order are supported; this graph was differentiated {op_example.orders}."
+    return f"```python\n{op_example.code}\n```\n\n```{{raw}} html\n{op_example.html}\n```\n\n{order_note}"
 
 
 _CODE = re.compile(r"(``.+?``|`[^`]+`)")
 _SPECIAL = re.compile(EMPHASIS + r"|[!-/:-@\[-`{-~]")
 
 
-def _prose(text: str) -> str:
+def _to_markdown(text: str) -> str:
     """Convert a comment or docstring to Markdown, in which only backticks and *emphasis* are markup."""
     parts = _CODE.split(text)
-    return "".join(part if k % 2 else _SPECIAL.sub(_escaped, part) for k, part in enumerate(parts))
+    return "".join(part if k % 2 else _SPECIAL.sub(_escape, part) for k, part in enumerate(parts))
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return found[1] or f"\\{found[0]}"
+def _escape(match: re.Match[str]) -> str:
+    return match[1] or f"\\{match[0]}"
 
 
 # --- declarations among the source pages ------------------------------------------------------------------------------
 
 
 @cache
-def _homes() -> dict[str, str]:
+def _declaring_modules() -> dict[str, str]:
     """Return the module that declares each operation."""
-    return {op.name: family.__name__ for family, own in families().values() for op in own}
+    return {op.name: family.__name__ for family, family_ops in families().values() for op in family_ops}
 
 
 def module_of(app: Sphinx, module: str, name: str) -> str | None:
     """Return the module that declares the operation `minigrad.ops.name`."""
-    return _homes().get(name) if module == "minigrad.ops" else None
+    return _declaring_modules().get(name) if module == "minigrad.ops" else None
 
 
 def source_of(app: Sphinx, module: str) -> tuple[str, dict[str, tuple[str, int, int]]] | None:
@@ -242,17 +256,17 @@ def source_of(app: Sphinx, module: str) -> tuple[str, dict[str, tuple[str, int, 
 @cache
 def _source(module: str) -> tuple[str, dict[str, tuple[str, int, int]]]:
     family = import_module(module)
-    return inspect.getsource(family), {name: ("def", *lines) for name, lines in declared(family).items()}
+    return inspect.getsource(family), {name: ("def", *lines) for name, lines in declaration_lines(family).items()}
 
 
-def without_unread(app: Sphinx) -> list[Any]:
+def remove_unread_modules(app: Sphinx) -> list[Any]:
     """Remove modules without source, such as `builtins`, from Sphinx's list of source pages."""
-    read = {name: entry for name, entry in app.env._viewcode_modules.items() if entry}  # type: ignore[attr-defined]
-    app.env._viewcode_modules = read  # type: ignore[attr-defined]
+    modules = {name: entry for name, entry in app.env._viewcode_modules.items() if entry}  # type: ignore[attr-defined]
+    app.env._viewcode_modules = modules  # type: ignore[attr-defined]
     return []
 
 
-def scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+def add_scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     """Load the table's filter, and on pages with many players the script that starts them when scrolled into view."""
     if page.startswith("operations/"):
         app.add_js_file("lazy.js", loading_method="defer", priority=400)  # before MathJax and the player's script
@@ -262,9 +276,9 @@ def scripts(app: Sphinx, page: str, template: str, context: dict[str, Any], doct
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("sphinx.ext.viewcode")
-    app.connect("config-inited", write)
+    app.connect("config-inited", write_pages)
     app.connect("viewcode-follow-imported", module_of)
     app.connect("viewcode-find-source", source_of)
-    app.connect("html-collect-pages", without_unread, priority=400)  # before Sphinx writes the list
-    app.connect("html-page-context", scripts)
+    app.connect("html-collect-pages", remove_unread_modules, priority=400)  # before Sphinx writes the list
+    app.connect("html-page-context", add_scripts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -22,11 +22,11 @@ class Page(NamedTuple):
 
     title: Markup
     url: str
-    is_read: bool
-    leads_to_it: bool  # also for the current page
+    is_current: bool
+    contains_current: bool  # also for the current page
 
 
-def add_parts(app: Sphinx, pagename: str, _: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+def add_navigation(app: Sphinx, pagename: str, _: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
     """Add the parts of the book, each a caption and its pages, to a page's template context."""
 
     def parts_of_the_book() -> list[tuple[str, list[Page]]]:
@@ -38,9 +38,9 @@ def add_parts(app: Sphinx, pagename: str, _: str, context: dict[str, Any], doctr
     context["parts_of_the_book"] = parts_of_the_book
 
 
-def _page(app: Sphinx, name: str, reader: str) -> Page:
-    url = app.builder.get_relative_uri(reader, name) or "#"
-    return Page(_title(app, name), url, name == reader, reader in _below(app, name))
+def _page(app: Sphinx, name: str, current: str) -> Page:
+    url = app.builder.get_relative_uri(current, name) or "#"
+    return Page(_title(app, name), url, name == current, current in _descendants(app, name))
 
 
 @cache
@@ -49,11 +49,11 @@ def _title(app: Sphinx, name: str) -> Markup:
 
 
 @cache
-def _below(app: Sphinx, name: str) -> frozenset[str]:
+def _descendants(app: Sphinx, name: str) -> frozenset[str]:
     """Return a page and all pages in its toctrees."""
-    return frozenset({name}).union(*[_below(app, other) for other in app.env.toctree_includes.get(name, ())])
+    return frozenset({name}).union(*[_descendants(app, other) for other in app.env.toctree_includes.get(name, ())])
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("html-page-context", add_parts)
+    app.connect("html-page-context", add_navigation)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -18,14 +18,14 @@ __all__ = ["setup"]
 BOOK = Path(__file__).resolve().parent.parent
 MATHJAX = BOOK.parent / "viz" / "frontend" / "node_modules" / "mathjax" / "es5" / "tex-mml-svg.js"
 VENDOR = BOOK / "_static" / "vendor"
-PICTURE = '<figure class="minigrad'
-STILL = re.compile(rf"({PICTURE}[^>]*)>")
-DRAWN = re.compile(
-    rf'({PICTURE}")((?:(?!data-minigrad|</figure>).)*class="minigrad-trace"[^>]*>)(.*?)(?=</script>)', re.DOTALL
+FIGURE_START = '<figure class="minigrad'
+FIGURE_TAG = re.compile(rf"({FIGURE_START}[^>]*)>")
+FIGURE_WITH_TRACE = re.compile(
+    rf'({FIGURE_START}")((?:(?!data-minigrad|</figure>).)*class="minigrad-trace"[^>]*>)(.*?)(?=</script>)', re.DOTALL
 )
 
 
-def fetch(app: Sphinx, config: Any) -> None:
+def copy_scripts(app: Sphinx, config: Any) -> None:
     if not MATHJAX.is_file():
         advice = "Run `make tools`, which needs npm and a network."
         raise ExtensionError(f"MathJax is not installed.\n  {advice}")
@@ -36,7 +36,7 @@ def fetch(app: Sphinx, config: Any) -> None:
     (VENDOR / "player.js").write_text(frontend.script(), encoding="utf-8")
 
 
-def as_drawn(figure: re.Match[str]) -> str:
+def start_at_end(figure: re.Match[str]) -> str:
     """Start the player of a drawing that shows gradients at its last step, where it shows them, too."""
     trace = json.loads(figure[3])
     if "f" not in trace["nodes"]["state"] or not trace["passes"]:
@@ -45,14 +45,14 @@ def as_drawn(figure: re.Match[str]) -> str:
     return f"{figure[1]} data-minigrad='{json.dumps({'position': last})}'{figure[2]}{figure[3]}"
 
 
-def start_players(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+def add_player(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     """Load the player only on pages with a graph, and make wide drawings scrollable by keyboard."""
-    if PICTURE in context.get("body", ""):
-        context["body"] = STILL.sub(r'\1 tabindex="0">', DRAWN.sub(as_drawn, context["body"]))
+    if FIGURE_START in context.get("body", ""):
+        context["body"] = FIGURE_TAG.sub(r'\1 tabindex="0">', FIGURE_WITH_TRACE.sub(start_at_end, context["body"]))
         app.add_js_file("vendor/player.js", loading_method="defer")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("config-inited", fetch)
-    app.connect("html-page-context", start_players)
+    app.connect("config-inited", copy_scripts)
+    app.connect("html-page-context", add_player)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

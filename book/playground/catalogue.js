@@ -3,7 +3,7 @@
  * here depends on the name of an operation.
  */
 
-import { interpreted } from "../../viz/frontend/src/engine/expression.js";
+import { interpretExpression } from "../../viz/frontend/src/engine/expression.js";
 import { formulaMathML, formulaText } from "../../viz/frontend/src/base/notation.js";
 
 /** @typedef {import("../../viz/frontend/src/base/types.js").Template} Template */
@@ -34,10 +34,10 @@ import { formulaMathML, formulaText } from "../../viz/frontend/src/base/notation
 
 /** @typedef {Record<string, number | null>} Attrs */
 
-/** @typedef {ReturnType<typeof catalogueOf>} Catalogue */
+/** @typedef {ReturnType<typeof createCatalogue>} Catalogue */
 
-const FIRST_HOLE = 0xe000; // as in minigrad/backends/formula/writing.py
-const [RAISED, RAISED_END] = ["\uf8f1", "\uf8f2"];
+const FIRST_PLACEHOLDER = 0xe000; // as in minigrad/backends/formula/printer.py
+const [EXPONENT_MARK, EXPONENT_END] = ["\uf8f1", "\uf8f2"];
 /** Names of functions in other books and languages. */
 const OTHER_NAMES = new Map([
   ...["ln", "loge"].map((name) => /** @type {[string, string]} */ ([name, "log"])),
@@ -47,16 +47,16 @@ const OTHER_NAMES = new Map([
   ["logistic", "sigmoid"],
   ["swish", "silu"],
 ]);
-const AROUND = { start: '<math xmlns="http://www.w3.org/1998/Math/MathML">', end: "</math>" };
+const MATH_WRAPPER = { start: '<math xmlns="http://www.w3.org/1998/Math/MathML">', end: "</math>" };
 
 /** @param {Record<string, any>} data parsed JSON */
-export function catalogueOf(data) {
+export function createCatalogue(data) {
   /** @type {Map<string, Op>} */
   const ops = new Map(Object.entries(data.ops));
   /** Operations by the names of their functions. @type {Map<string, string>} */
   const functions = new Map(Object.entries(data.functions));
   /** @type {Map<string, (memory: (number | null)[]) => any>} */
-  const made = new Map();
+  const compiled = new Map();
   const op = (/** @type {string} */ name) => /** @type {Op} */ (ops.get(name));
   return {
     functions,
@@ -73,13 +73,13 @@ export function catalogueOf(data) {
       return `${name}(${["a", "b", "c"].slice(0, inputs).concat(attrs).join(", ")})`;
     },
     /** @param {string} name */
-    nearest: (name) => nearest(name, [...functions.keys()]),
+    nearest: (name) => nearestName(name, [...functions.keys()]),
     /** Compute an operation. @param {string} name @param {number[]} operands @param {Attrs} attrs */
     calculate(name, operands, attrs) {
       const { record, attrs: names } = op(name);
       const places = [..."abc".slice(0, operands.length), ...names];
-      if (!made.has(name)) made.set(name, interpreted(`(1 * ${record.js})`, (one) => places.indexOf(one)));
-      return Number(made.get(name)?.([...operands, ...names.map((one) => attrs[one])]));
+      if (!compiled.has(name)) compiled.set(name, interpretExpression(`(1 * ${record.js})`, (one) => places.indexOf(one)));
+      return Number(compiled.get(name)?.([...operands, ...names.map((one) => attrs[one])]));
     },
     /**
      * Return the formula of an operation and its local derivatives, null for those without a formula.
@@ -89,20 +89,20 @@ export function catalogueOf(data) {
      * @returns {Forms}
      */
     formulas(name, constants, attrs) {
-      const { attrs: names, forms, constants: folded, inputs } = op(name);
-      const absent = names.filter((one) => attrs[one] === null);
-      const after = names.map((one) => attrs[one] ?? NaN);
-      const settle = (/** @type {Template} */ one) => settled(one, inputs + 1, after);
-      const { whole, local } = forms[absent.join(",")];
-      const found = { whole: settle(whole), local: local.map((one) => one && settle(one)) };
-      for (const { slot, constant, sides, special } of folded) {
+      const { attrs: names, forms, constants: foldedForms, inputs } = op(name);
+      const missing = names.filter((one) => attrs[one] === null);
+      const attributeValues = names.map((one) => attrs[one] ?? NaN);
+      const fill = (/** @type {Template} */ one) => fillPlaceholders(one, inputs + 1, attributeValues);
+      const { whole, local } = forms[missing.join(",")];
+      const result = { whole: fill(whole), local: local.map((one) => one && fill(one)) };
+      for (const { slot, constant, sides, special } of foldedForms) {
         const x = constants[constant];
         if (x === null) continue;
-        const known = special.find(([one]) => one === x);
+        const specialForm = special.find(([one]) => one === x);
         const { form, shift } = sides[Number(x >= 0)];
-        found.local[slot] = known ? known[1] : settled(form, inputs + 1, [x + shift]);
+        result.local[slot] = specialForm ? specialForm[1] : fillPlaceholders(form, inputs + 1, [x + shift]);
       }
-      return found;
+      return result;
     },
   };
 }
@@ -112,17 +112,17 @@ export function catalogueOf(data) {
  * @param {Template} template @param {number} first @param {number[]} numbers
  * @returns {Template}
  */
-export function settled(template, first, numbers) {
+export function fillPlaceholders(template, first, numbers) {
   if (!numbers.length) return template;
   const parts = [...Array(first).fill(""), ...numbers];
-  const put = (/** @type {string} */ text, /** @type {(one: string) => string} */ write) => {
-    const [from, to] = [FIRST_HOLE + 8 * first, FIRST_HOLE + 8 * (first + numbers.length) - 1];
-    const hole = `[${String.fromCharCode(from)}-${String.fromCharCode(to)}]`;
-    return text.replace(new RegExp(`${RAISED}${hole}${RAISED_END}|${hole}`, "g"), write);
+  const replacePlaceholders = (/** @type {string} */ text, /** @type {(one: string) => string} */ write) => {
+    const [from, to] = [FIRST_PLACEHOLDER + 8 * first, FIRST_PLACEHOLDER + 8 * (first + numbers.length) - 1];
+    const placeholder = `[${String.fromCharCode(from)}-${String.fromCharCode(to)}]`;
+    return text.replace(new RegExp(`${EXPONENT_MARK}${placeholder}${EXPONENT_END}|${placeholder}`, "g"), write);
   };
   return {
-    text: put(template.text, (text) => formulaText({ text }, parts)),
-    mathml: put(template.mathml, (mathml) => formulaMathML({ mathml }, parts).slice(AROUND.start.length, -AROUND.end.length)),
+    text: replacePlaceholders(template.text, (text) => formulaText({ text }, parts)),
+    mathml: replacePlaceholders(template.mathml, (mathml) => formulaMathML({ mathml }, parts).slice(MATH_WRAPPER.start.length, -MATH_WRAPPER.end.length)),
   };
 }
 
@@ -130,13 +130,13 @@ export function settled(template, first, numbers) {
  * Return the function with the most similar name; null if none is similar.
  * @param {string} name @param {string[]} names
  */
-function nearest(name, names) {
+function nearestName(name, names) {
   const other = OTHER_NAMES.get(name.toLowerCase());
   if (other) return other;
   // Among equally near names, prefer one of the same length.
-  const far = (/** @type {string} */ one) => distance(name.toLowerCase(), one) + Math.abs(name.length - one.length) / 100;
-  const [first] = names.sort((a, b) => far(a) - far(b));
-  return name.length > 1 && far(first) < Math.max(1, Math.floor(name.length / 3)) + 0.5 ? first : null;
+  const distanceTo = (/** @type {string} */ one) => distance(name.toLowerCase(), one) + Math.abs(name.length - one.length) / 100;
+  const [first] = names.sort((a, b) => distanceTo(a) - distanceTo(b));
+  return name.length > 1 && distanceTo(first) < Math.max(1, Math.floor(name.length / 3)) + 0.5 ? first : null;
 }
 
 /**

@@ -3,30 +3,30 @@
  * the player recomputes it. If an expression cannot be parsed, the last graph stays.
  */
 
-import { fill, h, tag } from "../../viz/frontend/src/base/dom.js";
+import { setChildren, h, tag } from "../../viz/frontend/src/base/dom.js";
 
 import { EXAMPLES } from "./examples.js";
-import { numbersFor, reachOf, stepOf, written } from "./leaves.js";
-import { linkOf, readLink } from "./link.js";
+import { initialValues, sliderBound, sliderStep, formatFieldNumber } from "./leaves.js";
+import { createLink, parseLink } from "./link.js";
 import { parse } from "./parser.js";
-import { placeIn } from "./place.js";
-import { tapeOf } from "./tape.js";
+import { caretAt } from "./caret.js";
+import { buildTape } from "./tape.js";
 import { Mistake } from "./tokens.js";
-import { tracerOf } from "./tracing.js";
+import { createTracer } from "./tracer.js";
 
 /** @typedef {import("./catalogue.js").Catalogue} Catalogue */
 /** @typedef {import("./tape.js").Tape} Tape */
-/** @typedef {ReturnType<ReturnType<typeof tracerOf>["trace"]>} Trace */
+/** @typedef {ReturnType<ReturnType<typeof createTracer>["trace"]>} Trace */
 /** @typedef {(host: HTMLElement, trace: unknown, options?: Record<string, unknown>) => import("../../viz/frontend/src/player.js").Player} Mount */
 
 /**
  * The drawn graph: its expression, the player's trace, and a tracer for other values.
- * @typedef {{text: string, tape: Tape, tracer: ReturnType<typeof tracerOf>, trace: Trace}} Drawn
+ * @typedef {{text: string, tape: Tape, tracer: ReturnType<typeof createTracer>, trace: Trace}} DrawnGraph
  */
 
 /** Delay after the last keystroke, in milliseconds. */
 const PAUSE = 700;
-const TELLING = new Set(["nan", "inf", "gradient"]); // kinds of notes shown below the expression
+const SHOWN_KINDS = new Set(["nan", "inf", "gradient"]); // kinds of notes shown below the expression
 
 /** @param {Element} root @param {Catalogue} catalogue @param {Mount} mount */
 export function playground(root, catalogue, mount) {
@@ -42,20 +42,20 @@ class Playground {
     this.numbers = new Map();
     /** @type {Map<string, number>} */
     this.reaches = new Map();
-    /** @type {Drawn | null} */
+    /** @type {DrawnGraph | null} */
     this.drawn = null;
     /** @type {ReturnType<Mount> | null} */
     this.player = null;
     this.timer = 0;
-    this.parts = this.made();
+    this.parts = this.createParts();
     root.replaceChildren(...this.parts.all);
-    addEventListener("hashchange", () => this.take(readLink(location.hash)));
-    if (!this.take(readLink(location.hash))) this.choose(0);
+    addEventListener("hashchange", () => this.load(parseLink(location.hash)));
+    if (!this.load(parseLink(location.hash))) this.choose(0);
   }
 
   // --- elements ---
 
-  made() {
+  createParts() {
     const id = "minigrad-playground";
     const text = h("textarea", {
       id: `${id}-text`,
@@ -64,8 +64,8 @@ class Playground {
       autocapitalize: "off",
       autocomplete: "off",
       "aria-describedby": `${id}-hint ${id}-said`,
-      oninput: () => this.later(),
-      onkeydown: (/** @type {KeyboardEvent} */ event) => this.pressed(event),
+      oninput: () => this.drawLater(),
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.onKeyDown(event),
     });
     const names = EXAMPLES.map(({ name }, k) => h("option", { value: String(k) }, name));
     const select = h("select", { id: `${id}-example` }, h("option", { value: "" }, "Choose one"), ...names);
@@ -91,12 +91,12 @@ class Playground {
   /** @param {number} k */
   choose(k) {
     const { text, numbers } = EXAMPLES[k];
-    this.take({ text, numbers: new Map(Object.entries(numbers)) });
+    this.load({ text, numbers: new Map(Object.entries(numbers)) });
     this.parts.select.value = String(k);
   }
 
   /** Load an expression with its values. @param {import("./link.js").Shared | null} shared */
-  take(shared) {
+  load(shared) {
     if (!shared) return false;
     for (const [name, x] of shared.numbers) {
       this.numbers.set(name, x);
@@ -108,7 +108,7 @@ class Playground {
     return true;
   }
 
-  later() {
+  drawLater() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.draw(), PAUSE);
     this.parts.select.value = "";
@@ -122,7 +122,7 @@ class Playground {
   }
 
   /** @param {KeyboardEvent} event */
-  pressed(event) {
+  onKeyDown(event) {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     this.draw();
@@ -130,7 +130,7 @@ class Playground {
 
   async share() {
     const { text } = this.drawn ?? { text: this.parts.text.value };
-    const address = new URL(linkOf({ text, numbers: this.current() }), location.href);
+    const address = new URL(createLink({ text, numbers: this.current() }), location.href);
     history.replaceState(null, "", address);
     const copied = await navigator.clipboard?.writeText(address.href).then(
       () => true,
@@ -152,21 +152,21 @@ class Playground {
     this.parts.shared.textContent = "";
     const text = this.parts.text.value;
     const before = this.drawn;
-    if (text === before?.text && !force) return this.tell(null);
+    if (text === before?.text && !force) return this.showMessage(null);
     try {
-      const tape = tapeOf(parse(text, this.catalogue), this.catalogue);
-      const numbers = numbersFor(tape, this.numbers, this.catalogue);
+      const tape = buildTape(parse(text, this.catalogue), this.catalogue);
+      const numbers = initialValues(tape, this.numbers, this.catalogue);
       for (const [name, x] of numbers) this.numbers.set(name, x);
-      const tracer = tracerOf(tape, this.catalogue);
+      const tracer = createTracer(tape, this.catalogue);
       const same = !force && before?.tracer.shape === tracer.shape;
       this.drawn = { text, tape, tracer, trace: same ? before.trace : tracer.trace(numbers) };
       if (!same) this.play({});
     } catch (error) {
       if (!(error instanceof Mistake)) throw error;
-      return this.tell(error);
+      return this.showMessage(error);
     }
-    this.moved();
-    this.tell(null);
+    this.update();
+    this.showMessage(null);
   }
 
   /** Mount a player for the trace. @param {Record<string, unknown>} state */
@@ -178,22 +178,22 @@ class Playground {
   }
 
   /** Show a mistake, or else a description of the graph. @param {Mistake | null} mistake */
-  tell(mistake) {
+  showMessage(mistake) {
     const { text, said } = this.parts;
     said.classList.toggle("wrong", mistake !== null);
     text.setAttribute("aria-invalid", String(mistake !== null));
-    const kept = this.drawn && mistake ? " The graph below shows the last valid expression." : "";
-    const sentence = mistake ? `${mistake.message}${kept}` : (this.drawn?.tracer.trace(this.current()).sentence ?? "");
-    fill(said, mistake && text.value.trim() !== "" && pointer(text.value, mistake), tag("p", {}, sentence));
-    this.hear();
+    const suffix = this.drawn && mistake ? " The graph below shows the last valid expression." : "";
+    const sentence = mistake ? `${mistake.message}${suffix}` : (this.drawn?.tracer.trace(this.current()).sentence ?? "");
+    setChildren(said, mistake && text.value.trim() !== "" && caretBlock(text.value, mistake), tag("p", {}, sentence));
+    this.announce();
   }
 
   /** Announce the message to screen readers, once the user pauses: announcing each slider move would never end. */
-  hear() {
+  announce() {
     const { said, remark, heard } = this.parts;
     const wrong = said.classList.contains("wrong");
-    const found = [...said.querySelectorAll("p"), ...(wrong ? [] : remark.querySelectorAll("p"))];
-    heard.textContent = found.map((one) => one.textContent).join(" ");
+    const paragraphs = [...said.querySelectorAll("p"), ...(wrong ? [] : remark.querySelectorAll("p"))];
+    heard.textContent = paragraphs.map((one) => one.textContent).join(" ");
   }
 
   // --- values ---
@@ -205,16 +205,16 @@ class Playground {
   }
 
   /** Set the value of a leaf. @param {string} name @param {number} x */
-  move(name, x) {
+  setLeaf(name, x) {
     if (!Number.isFinite(x) || Object.is(this.numbers.get(name), x)) return;
     this.numbers.set(name, x);
     this.player?.restore({ values: Object.fromEntries(this.current()) });
-    this.moved();
+    this.update();
   }
 
   /** Announce the result once the user releases a leaf, and update the player's notes soon after. */
   settle() {
-    this.hear();
+    this.announce();
     setTimeout(() => this.remount());
   }
 
@@ -247,56 +247,56 @@ class Playground {
       other ||= x !== this.numbers.get(name);
       this.numbers.set(name, x);
     });
-    if (other) this.moved();
+    if (other) this.update();
   }
 
-  moved() {
+  update() {
     this.showLeaves();
     if (!this.drawn) return;
     const trace = this.drawn.tracer.trace(this.current());
     this.showRemark(trace);
-    if (!this.parts.said.classList.contains("wrong")) fill(this.parts.said, tag("p", {}, trace.sentence));
+    if (!this.parts.said.classList.contains("wrong")) setChildren(this.parts.said, tag("p", {}, trace.sentence));
   }
 
   showLeaves() {
     const rows = [...this.current()].map(([name, x], k) => {
-      const reach = reachOf(x, this.reaches.get(name));
+      const reach = sliderBound(x, this.reaches.get(name));
       this.reaches.set(name, reach);
       const change = (/** @type {Event & {target: any}} */ event) => {
-        if (event.target.value.trim() !== "") this.move(name, Number(event.target.value));
+        if (event.target.value.trim() !== "") this.setLeaf(name, Number(event.target.value));
       };
       const done = {
         onchange: (/** @type {Event & {target: any}} */ event) => {
-          event.target.value = written(this.numbers.get(name) ?? 0); // restores a value if the field is empty
+          event.target.value = formatFieldNumber(this.numbers.get(name) ?? 0); // restores a value if the field is empty
           this.settle();
         },
       };
       const id = `minigrad-playground-leaf-${k}`;
-      const range = { type: "range", min: -reach, max: reach, step: stepOf(reach), label: `${name}, slider` };
+      const range = { type: "range", min: -reach, max: reach, step: sliderStep(reach), label: `${name}, slider` };
       return tag(
         "div.leaf",
         {},
         tag("label", { for: id }, name),
-        tag("input", { id, type: "number", step: "any", value: written(x), oninput: change, ...done }),
+        tag("input", { id, type: "number", step: "any", value: formatFieldNumber(x), oninput: change, ...done }),
         tag("input", { ...range, value: x, oninput: change, ...done }),
       );
     });
-    fill(this.parts.leaves, ...rows);
+    setChildren(this.parts.leaves, ...rows);
   }
 
   /** Show the origin of NaN and infinities below the expression. @param {Trace} trace */
   showRemark(trace) {
-    const { text, tape } = /** @type {Drawn} */ (this.drawn);
-    const notes = trace.notes.filter(({ kind }) => TELLING.has(kind));
+    const { text, tape } = /** @type {DrawnGraph} */ (this.drawn);
+    const notes = trace.notes.filter(({ kind }) => SHOWN_KINDS.has(kind));
     const said = notes.map((note) => {
-      const { span } = tape.entries[note.kind === "gradient" ? this.throughOf(note) : note.node];
-      return tag("div", {}, pointer(text, span), tag("p", {}, note.text));
+      const { span } = tape.entries[note.kind === "gradient" ? this.operationOf(note) : note.node];
+      return tag("div", {}, caretBlock(text, span), tag("p", {}, note.text));
     });
-    fill(this.parts.remark, ...said);
+    setChildren(this.parts.remark, ...said);
   }
 
   /** Return the operation whose derivative is not finite. @param {import("./notes.js").TraceNote} note */
-  throughOf({ node, edges = [] }) {
+  operationOf({ node, edges = [] }) {
     return this.drawn?.trace.edges.result[edges[0]] ?? node;
   }
 }
@@ -306,7 +306,7 @@ class Playground {
  * says the same.
  * @param {string} text @param {{from: number, to: number}} at
  */
-function pointer(text, at) {
-  const { line, caret } = placeIn(text, at);
+function caretBlock(text, at) {
+  const { line, caret } = caretAt(text, at);
   return tag("pre", { "aria-hidden": true }, `${line}\n${caret}`);
 }

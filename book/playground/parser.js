@@ -3,7 +3,7 @@
  * are Python's. Names are resolved later, as leaves or names of lines.
  */
 
-import { Mistake, tokensOf } from "./tokens.js";
+import { Mistake, tokenize } from "./tokens.js";
 
 /** @typedef {import("./tokens.js").Token} Token */
 /** @typedef {import("./catalogue.js").Catalogue} Catalogue */
@@ -20,10 +20,10 @@ import { Mistake, tokensOf } from "./tokens.js";
 /** @typedef {{steps: Step[], lines: Line[]}} Program */
 
 /** Maximum number of operations, which a page can lay out in a second or two, and maximum nesting depth. */
-export const MOST = 500;
-const DEEPEST = 100;
+export const MAX_OPERATIONS = 500;
+const MAX_DEPTH = 100;
 
-const WORDS = new Set(
+const KEYWORDS = new Set(
   ("False None True and as assert async await break class continue def del elif else except finally for from global if " +
     "import in is lambda nonlocal not or pass raise return try while with yield").split(" "),
 );
@@ -34,19 +34,19 @@ const WORDS = new Set(
  * @returns {Program}
  */
 export function parse(text, catalogue) {
-  const reader = new Reader(tokensOf(text), catalogue);
+  const parser = new Parser(tokenize(text), catalogue);
   /** @type {Line[]} */
   const lines = [];
   for (;;) {
-    while (reader.now.kind === "end" && reader.now.text) reader.next();
-    if (reader.now.kind === "end") break;
-    lines.push(reader.line());
+    while (parser.current.kind === "end" && parser.current.text) parser.next();
+    if (parser.current.kind === "end") break;
+    lines.push(parser.line());
   }
   if (!lines.length) throw new Mistake("The expression is empty. Type one, such as (a + b)*c.", 0, 0);
-  return { steps: reader.steps, lines };
+  return { steps: parser.steps, lines };
 }
 
-class Reader {
+class Parser {
   /** @param {Token[]} tokens @param {Catalogue} catalogue */
   constructor(tokens, catalogue) {
     this.tokens = tokens;
@@ -60,7 +60,7 @@ class Reader {
     this.open = [];
   }
 
-  get now() {
+  get current() {
     return this.tokens[this.at];
   }
 
@@ -69,14 +69,14 @@ class Reader {
   }
 
   /** @param {string} sign */
-  sees(sign, token = this.now) {
+  isSign(sign, token = this.current) {
     return token?.kind === "sign" && token.text === sign;
   }
 
   /** @param {Step} step */
   add(step) {
-    if (step.kind === "op" && ++this.ops > MOST) {
-      throw new Mistake(`This is too long: at most ${MOST} operations are allowed.`, step.from, step.to);
+    if (step.kind === "op" && ++this.ops > MAX_OPERATIONS) {
+      throw new Mistake(`This is too long: at most ${MAX_OPERATIONS} operations are allowed.`, step.from, step.to);
     }
     return this.steps.push(step) - 1;
   }
@@ -85,19 +85,19 @@ class Reader {
 
   /** @returns {Line} */
   line() {
-    const named = this.now.kind === "name" && this.sees("=", this.tokens[this.at + 1]);
-    const name = named ? this.nameGiven() : null;
+    const isNamed = this.current.kind === "name" && this.isSign("=", this.tokens[this.at + 1]);
+    const name = isNamed ? this.readName() : null;
     const last = this.sum();
-    const { now } = this;
-    if (now.kind === "end") return { name, last };
-    if (this.sees("=")) {
-      const why = named ? "A line may have only one =" : "Only a name may come before =";
-      throw new Mistake(`${why}, as in h = a*b.`, now.from, now.to);
+    const { current } = this;
+    if (current.kind === "end") return { name, last };
+    if (this.isSign("=")) {
+      const message = isNamed ? "A line may have only one =" : "Only a name may come before =";
+      throw new Mistake(`${message}, as in h = a*b.`, current.from, current.to);
     }
-    throw this.unexpected(now);
+    throw this.unexpected(current);
   }
 
-  nameGiven() {
+  readName() {
     const token = this.next();
     const { text, from, to } = token;
     this.next();
@@ -107,13 +107,13 @@ class Reader {
     if (this.catalogue.constants.has(text)) {
       throw new Mistake(`“${text}” is a constant. Use another name.`, from, to);
     }
-    this.refuseWord(token);
+    this.rejectKeyword(token);
     return text;
   }
 
   /** @param {Token} token */
-  refuseWord({ text, from, to }) {
-    if (WORDS.has(text)) throw new Mistake(`“${text}” is a Python keyword. Use another name, such as ${text}_.`, from, to);
+  rejectKeyword({ text, from, to }) {
+    if (KEYWORDS.has(text)) throw new Mistake(`“${text}” is a Python keyword. Use another name, such as ${text}_.`, from, to);
   }
 
   /** Return the mistake for a token that neither ends a line nor is an operator. @param {Token} token */
@@ -138,14 +138,14 @@ class Reader {
   /** Parse a left-associative chain of operators. @param {string[]} signs @param {() => number} operand */
   chain(signs, operand) {
     let left = operand();
-    while (this.now.kind === "sign" && signs.includes(this.now.text)) left = this.join(left, operand);
+    while (this.current.kind === "sign" && signs.includes(this.current.text)) left = this.join(left, operand);
     return left;
   }
 
   /** @param {number} left @param {() => number} operand */
   join(left, operand) {
     const sign = this.next();
-    this.needs(sign);
+    this.expectOperand(sign);
     const right = operand();
     const op = this.catalogue.operators[sign.text];
     const [{ from }, { to }] = [this.steps[left], this.steps[right]];
@@ -154,10 +154,10 @@ class Reader {
 
   /** @returns {number} */
   signed() {
-    if (!this.sees("-") && !this.sees("+")) return this.power();
+    if (!this.isSign("-") && !this.isSign("+")) return this.power();
     const sign = this.next();
-    this.needs(sign);
-    const operand = this.deeper(sign, () => this.signed());
+    this.expectOperand(sign);
+    const operand = this.nested(sign, () => this.signed());
     if (sign.text === "+") return operand;
     const { to } = this.steps[operand];
     return this.add({ kind: "op", op: this.catalogue.operators.neg, operands: [operand], attrs: {}, from: sign.from, to });
@@ -166,24 +166,24 @@ class Reader {
   /** Parse a power, which binds more tightly than a minus sign before it, and less tightly than one after it. */
   power() {
     const base = this.atom();
-    return this.sees("**") ? this.deeper(this.now, () => this.join(base, () => this.signed())) : base;
+    return this.isSign("**") ? this.nested(this.current, () => this.join(base, () => this.signed())) : base;
   }
 
   /** Reject an operator without an operand. @param {Token} sign */
-  needs(sign) {
-    const { kind, text } = this.now;
+  expectOperand(sign) {
+    const { kind, text } = this.current;
     const begins = kind === "number" || kind === "name" || (kind === "sign" && ["(", "-", "+"].includes(text));
     if (!begins) throw new Mistake(`A number or a name is missing after “${sign.text}”.`, sign.from, sign.to);
   }
 
   /** @template T @param {Token} token @param {() => T} read @returns {T} */
-  deeper(token, read) {
-    if (++this.depth > DEEPEST) {
-      throw new Mistake(`More than ${DEEPEST} brackets and signs are nested here.`, token.from, token.to);
+  nested(token, read) {
+    if (++this.depth > MAX_DEPTH) {
+      throw new Mistake(`More than ${MAX_DEPTH} brackets and signs are nested here.`, token.from, token.to);
     }
-    const made = read();
+    const result = read();
     this.depth -= 1;
-    return made;
+    return result;
   }
 
   // --- numbers, names, parentheses, functions ---
@@ -193,8 +193,8 @@ class Reader {
     const token = this.next();
     const { kind, text, from, to } = token;
     if (kind === "number") return this.add({ kind, value: Number(text), from, to });
-    if (kind === "name") return this.sees("(") ? this.call(token) : this.name(token);
-    if (this.sees("(", token)) return this.deeper(token, () => this.brackets(token));
+    if (kind === "name") return this.isSign("(") ? this.readCall(token) : this.name(token);
+    if (this.isSign("(", token)) return this.nested(token, () => this.brackets(token));
     if (kind === "end") {
       const open = this.open.at(-1);
       if (open) throw new Mistake("This bracket is not closed.", open.from, open.to);
@@ -211,14 +211,14 @@ class Reader {
     if (this.catalogue.functions.has(text)) {
       throw new Mistake(`“${text}” is a function: write ${this.catalogue.usage(text)}.`, from, to);
     }
-    this.refuseWord(token);
+    this.rejectKeyword(token);
     const value = this.catalogue.constants.get(text);
     return this.add(value === undefined ? { kind: "name", name: text, from, to } : { kind: "number", value, from, to });
   }
 
   /** @param {Token} open */
   brackets(open) {
-    if (this.sees(")")) throw new Mistake("These brackets are empty.", open.from, this.now.to);
+    if (this.isSign(")")) throw new Mistake("These brackets are empty.", open.from, this.current.to);
     this.open.push(open);
     const inside = this.sum();
     const { to } = this.close(open);
@@ -229,64 +229,64 @@ class Reader {
 
   /** @param {Token} open */
   close(open) {
-    const { now } = this;
-    if (this.sees(")")) {
+    const { current } = this;
+    if (this.isSign(")")) {
       this.open.pop();
       return this.next();
     }
-    const later = now.line > open.line && (now.kind === "name" || now.kind === "number");
-    if (now.kind === "end" || later) throw new Mistake("This bracket is not closed.", open.from, open.to);
-    if (this.sees("=")) throw new Mistake("“=” names a line and is not allowed inside brackets.", now.from, now.to);
-    throw this.unexpected(now);
+    const later = current.line > open.line && (current.kind === "name" || current.kind === "number");
+    if (current.kind === "end" || later) throw new Mistake("This bracket is not closed.", open.from, open.to);
+    if (this.isSign("=")) throw new Mistake("“=” names a line and is not allowed inside brackets.", current.from, current.to);
+    throw this.unexpected(current);
   }
 
   /** @param {Token} token the name of the function */
-  call(token) {
+  readCall(token) {
     const { text, from } = token;
     const op = this.catalogue.functions.get(text);
-    if (op === undefined) throw this.unknown(token);
+    if (op === undefined) throw this.unknownFunction(token);
     const open = this.next();
     this.open.push(open);
-    const given = this.deeper(open, () => this.arguments(open));
+    const args = this.nested(open, () => this.arguments(open));
     const { to } = this.next();
     this.open.pop();
     const { inputs, attrs: names } = this.catalogue.op(op);
-    const placed = given.filter(({ name }) => name === null).map(({ step }) => step);
-    const attrs = Object.fromEntries(placed.slice(inputs).map((step, k) => [names[k], step]));
-    for (const { name, step, at } of given) {
+    const positional = args.filter(({ name }) => name === null).map(({ step }) => step);
+    const attrs = Object.fromEntries(positional.slice(inputs).map((step, k) => [names[k], step]));
+    for (const { name, step, at } of args) {
       if (name === null) continue;
       const wrong = !names.includes(name) ? `has no argument “${name}”` : Object.hasOwn(attrs, name) && `got ${name} twice`;
       if (wrong) throw new Mistake(`${text} ${wrong}. Write ${this.catalogue.usage(text)}.`, at.from, at.to);
       attrs[name] = step;
     }
-    if (placed.length < inputs || placed.length > inputs + names.length) {
+    if (positional.length < inputs || positional.length > inputs + names.length) {
       const numbers = `${inputs} argument${inputs === 1 ? "" : "s"}`;
-      const are = `there ${placed.length === 1 ? "is" : "are"} ${placed.length || "none"}`;
+      const are = `there ${positional.length === 1 ? "is" : "are"} ${positional.length || "none"}`;
       throw new Mistake(`${text} takes ${numbers}, but ${are}. Write ${this.catalogue.usage(text)}.`, from, to);
     }
-    return this.add({ kind: "op", op, operands: placed.slice(0, inputs), attrs, from, to });
+    return this.add({ kind: "op", op, operands: positional.slice(0, inputs), attrs, from, to });
   }
 
   /** Parse the arguments of a function, up to its closing parenthesis. @param {Token} open */
   arguments(open) {
     /** @type {{name: string | null, step: number, at: Token}[]} */
-    const given = [];
-    while (!this.sees(")")) {
-      const at = this.now;
-      const named = at.kind === "name" && this.sees("=", this.tokens[this.at + 1]);
-      if (named) this.at += 2;
-      else if (given.at(-1)?.name) throw new Mistake("A positional argument follows a keyword argument.", at.from, at.to);
-      given.push({ name: named ? at.text : null, step: this.sum(), at });
-      if (this.sees(",")) this.next();
-      else if (!this.sees(")")) this.close(open);
+    const args = [];
+    while (!this.isSign(")")) {
+      const at = this.current;
+      const isKeyword = at.kind === "name" && this.isSign("=", this.tokens[this.at + 1]);
+      if (isKeyword) this.at += 2;
+      else if (args.at(-1)?.name) throw new Mistake("A positional argument follows a keyword argument.", at.from, at.to);
+      args.push({ name: isKeyword ? at.text : null, step: this.sum(), at });
+      if (this.isSign(",")) this.next();
+      else if (!this.isSign(")")) this.close(open);
     }
-    return given;
+    return args;
   }
 
   /** @param {Token} token the name of an unknown function */
-  unknown({ text, from, to }) {
-    const like = this.catalogue.nearest(text);
-    const advice = like ? ` Did you mean ${like}?` : ` Write ${text}*(…) for a product.`;
+  unknownFunction({ text, from, to }) {
+    const suggestion = this.catalogue.nearest(text);
+    const advice = suggestion ? ` Did you mean ${suggestion}?` : ` Write ${text}*(…) for a product.`;
     return new Mistake(`Unknown function “${text}”.${advice}`, from, to);
   }
 }

@@ -16,7 +16,7 @@ export class Mistake extends Error {
  */
 
 /** Maximum length of an expression, in characters. */
-export const LONGEST = 20_000;
+export const MAX_LENGTH = 20_000;
 
 const DIGITS = "\\d+(?:_\\d+)*";
 const NUMBER = new RegExp(`(?:${DIGITS}\\.?(?:${DIGITS})?|\\.${DIGITS})(?:e[+-]?${DIGITS})?`, "iy");
@@ -25,7 +25,7 @@ const SIGN = /\*\*|[-+*/(),=]/y;
 const BLANK = /[^\S\n]+|#[^\n]*/uy;
 
 /** Notations of other languages, with advice. */
-const FOREIGN = /** @type {[RegExp, string][]} */ ([
+const FOREIGN_SIGNS = /** @type {[RegExp, string][]} */ ([
   [/\^/y, "“^” is not a power. Write **, as in a**2."],
   [/[×·∙⋅]/uy, "Write * for a product."],
   [/÷/uy, "Write / for a quotient."],
@@ -48,25 +48,25 @@ const FOREIGN = /** @type {[RegExp, string][]} */ ([
  * @param {string} text
  * @returns {Token[]}
  */
-export function tokensOf(text) {
-  if (text.length > LONGEST) {
-    throw new Mistake(`This expression is too long: it has ${text.length} characters, at most ${LONGEST} are allowed.`, 0);
+export function tokenize(text) {
+  if (text.length > MAX_LENGTH) {
+    throw new Mistake(`This expression is too long: it has ${text.length} characters, at most ${MAX_LENGTH} are allowed.`, 0);
   }
   /** @type {Token[]} */
   const tokens = [];
   let at = 0;
   let depth = 0;
   let line = 0;
-  const take = (/** @type {RegExp} */ pattern) => {
+  const match = (/** @type {RegExp} */ pattern) => {
     pattern.lastIndex = at;
     return pattern.exec(text)?.[0] ?? "";
   };
-  const add = (/** @type {Token["kind"]} */ kind, /** @type {string} */ written, told = written) => {
-    tokens.push({ kind, text: told, from: at, to: at + written.length, line });
+  const add = (/** @type {Token["kind"]} */ kind, /** @type {string} */ written, value = written) => {
+    tokens.push({ kind, text: value, from: at, to: at + written.length, line });
     at += written.length;
   };
   while (at < text.length) {
-    const blank = take(BLANK);
+    const blank = match(BLANK);
     at += blank.length;
     if (blank) continue;
     const one = text[at];
@@ -76,14 +76,14 @@ export function tokensOf(text) {
       line += Number(one === "\n");
       continue;
     }
-    const foreign = FOREIGN.find(([pattern]) => take(pattern) && !(one === "." && take(NUMBER)));
-    const number = take(NUMBER);
-    const name = take(NAME);
-    const sign = one === "−" ? "-" : take(SIGN);
+    const foreignSign = FOREIGN_SIGNS.find(([pattern]) => match(pattern) && !(one === "." && match(NUMBER)));
+    const number = match(NUMBER);
+    const name = match(NAME);
+    const sign = one === "−" ? "-" : match(SIGN);
     if (number) addNumber(number);
     else if (name) add("name", name, name.normalize("NFKC"));
-    else if (foreign) throw new Mistake(foreign[1], at, at + take(foreign[0]).length);
-    else if (!sign) throw stray(text, at);
+    else if (foreignSign) throw new Mistake(foreignSign[1], at, at + match(foreignSign[0]).length);
+    else if (!sign) throw unexpectedCharacter(text, at);
     else {
       depth = Math.max(0, depth + (sign === "(" ? 1 : sign === ")" ? -1 : 0));
       add("sign", one === "−" ? one : sign, sign);
@@ -95,7 +95,7 @@ export function tokensOf(text) {
   /** @param {string} written */
   function addNumber(written) {
     add("number", written, written.replaceAll("_", ""));
-    const after = take(NAME) || take(NUMBER);
+    const after = match(NAME) || match(NUMBER);
     if (!after) return;
     const end = at + after.length;
     if (/^[\p{XID_Start}_]/u.test(after)) throw new Mistake(`Write ${written}*${after} for a product.`, at, end);
@@ -104,7 +104,7 @@ export function tokensOf(text) {
 }
 
 /** @param {string} text @param {number} at */
-function stray(text, at) {
+function unexpectedCharacter(text, at) {
   const one = String.fromCodePoint(/** @type {number} */ (text.codePointAt(at)));
   return new Mistake(`Unexpected character “${one}”.`, at, at + one.length);
 }

@@ -12,16 +12,16 @@ ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh}
 
 
 def train(lr, width, activation, seed, report, epochs=15):
-    learn, judge = random_split(mg.data.digits().train, [1200, 300], generator=mg.Generator(0))
+    train_set, validation_set = random_split(mg.data.digits().train, [1200, 300], generator=mg.Generator(0))
     mg.manual_seed(seed)
     model = nn.Sequential(nn.Flatten(), nn.Linear(64, width), ACTIVATIONS[activation](), nn.Linear(width, 10))
     fit(
         model,
-        DataLoader(learn, batch_size=50, shuffle=True),
+        DataLoader(train_set, batch_size=50, shuffle=True),
         mg.optim.SGD(model.parameters(), lr=lr, momentum=0.9),
         nn.CrossEntropyLoss(),
         epochs=epochs,
-        validate=DataLoader(judge, batch_size=300),
+        validate=DataLoader(validation_set, batch_size=300),
         metrics={"accuracy": accuracy},
         progress=False,
         callbacks=[report],

@@ -9,10 +9,10 @@ from typing import Any
 
 from minigrad.core.dispatch import Call
 from minigrad.core.effects import Effects, listen
-from minigrad.core.errors import GraphError, caller_line
-from minigrad.core.grad_mode import keep_lines, keep_operands
+from minigrad.core.errors import GraphError, user_source_line
+from minigrad.core.grad_mode import copy_overwritten, record_lines
 from minigrad.core.modes import modes
-from minigrad.core.storage import host
+from minigrad.core.storage import to_numpy
 
 __all__ = ["detect_anomaly"]
 
@@ -33,7 +33,7 @@ def detect_anomaly() -> Iterator[None]:
     minigrad.core.errors.GraphError: anomaly: log returned 1 infinity in 2 elements, in the forward pass
       at ...
     """
-    with keep_lines(), keep_operands(), listen(_Anomalies()):
+    with record_lines(), copy_overwritten(), listen(_Anomalies()):
         yield
 
 
@@ -41,12 +41,12 @@ class _Anomalies(Effects):
     """Listener that raises at the first kernel call that creates a NaN or an infinity."""
 
     def kernel_called(self, call: Call) -> None:
-        given = [_count(x) for x in (*call.inputs, *call.attrs.values())]
+        input_counts = [_count(x) for x in (*call.inputs, *call.attrs.values())]
         for result in call.result if isinstance(call.result, tuple) else (call.result,):
             nans, infinities = _count(result)
-            if nans and not any(n for n, _ in given):
+            if nans and not any(n for n, _ in input_counts):
                 raise GraphError(_message(call, "NaN", nans, result))
-            if infinities and not any(n or i for n, i in given):
+            if infinities and not any(n or i for n, i in input_counts):
                 raise GraphError(_message(call, "infinity" if infinities == 1 else "infinities", infinities, result))
 
 
@@ -56,16 +56,16 @@ def _count(x: Any) -> tuple[int, int]:
         return int(math.isnan(x)), int(math.isinf(x))
     if getattr(getattr(x, "dtype", None), "kind", "") != "f":
         return 0, 0
-    x = host(x)
+    x = to_numpy(x)
     nans = int((x != x).sum())
     return nans, int((abs(x) == math.inf).sum())
 
 
-def _message(call: Call, what: str, count: int, result: Any) -> str:
+def _message(call: Call, kind: str, count: int, result: Any) -> str:
     size = getattr(result, "size", 1)
-    text = f"anomaly: {call.op} returned {count} {what} in {size} element{'s' * (size != 1)}, in the "
+    message = f"anomaly: {call.op} returned {count} {kind} in {size} element{'s' * (size != 1)}, in the "
     node = modes.passing
     if node is None:
-        return f"{text}forward pass\n  at {caller_line()}"
-    name, line = "" if node._op is None else node._op.name, node._note("line", "an unrecorded line")
-    return f"{text}backward pass, in the derivative of {name}, which was computed\n  at {line}"
+        return f"{message}forward pass\n  at {user_source_line()}"
+    name, line = "" if node._op is None else node._op.name, node._get_extra("line", "an unrecorded line")
+    return f"{message}backward pass, in the derivative of {name}, which was computed\n  at {line}"

@@ -11,17 +11,17 @@ from copy import copy
 from functools import cache
 from typing import Any
 
-from minigrad.core.errors import DTypeError, GraphError, ShapeError, a_kind
+from minigrad.core.errors import DTypeError, GraphError, ShapeError, describe_type
 from minigrad.core.grad_mode import no_grad
-from minigrad.core.graph import Node, number
+from minigrad.core.graph import Node, raw_value
 from minigrad.core.modes import modes
 from minigrad.core.op import Op
-from minigrad.core.step import Step, constant, written_since
+from minigrad.core.step import Step, constant, is_modified_since
 from minigrad.core.storage import Storage
 
 __all__ = ["Context", "Function"]
 
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_PLAIN_TYPES = (bool, int, float, complex, str, bytes, type(None))
 
 
 class Context:
@@ -31,7 +31,7 @@ class Context:
 
     def __init__(self) -> None:
         self._saved: tuple[Any, ...] = ()
-        self._constant: set[int] = set()
+        self._non_differentiable: set[int] = set()
         self._materialize = True
 
     def _bind(self, function: type[Function], step: Any, results: tuple[Any, ...], shapes: tuple[Any, ...]) -> None:
@@ -40,68 +40,71 @@ class Context:
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Save operands or results for `saved_tensors`, which detects in-place modification."""
-        self._saved, self._made = tensors, Storage.writes
+        self._saved, self._write_count = tensors, Storage.writes
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The saved tensors. Raises GraphError if one was modified in-place."""
-        for place, x in enumerate(self._saved):
-            if written_since((x,), self._made):
+        for index, x in enumerate(self._saved):
+            if is_modified_since((x,), self._write_count):
                 raise GraphError(
-                    f"backward: {self._name} saved tensor {place}, of shape {x.shape}, which has been modified by an "
+                    f"backward: {self._name} saved tensor {index}, of shape {x.shape}, which has been modified by an "
                     f"inplace operation: {x._storage.last_write}\n"
                     "  Use an out-of-place operation there (x = x + 1, not x += 1), or save a clone()."
                 )
         step = self._step()
         if step is None:
             return self._saved
-        links = dict(zip(map(id, self._results), step.relinked(self._results), strict=True))
-        return tuple([links.get(id(x), x) for x in self._saved])
+        by_id = dict(zip(map(id, self._results), step.with_grad_fn(self._results), strict=True))
+        return tuple([by_id.get(id(x), x) for x in self._saved])
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
         """Mark outputs as non-differentiable."""
-        self._constant = {id(x) for x in tensors}
+        self._non_differentiable = {id(x) for x in tensors}
 
     def set_materialize_grads(self, value: bool) -> None:
         """Set whether `backward` receives zeros (the default) or None for the gradients of unused outputs."""
         self._materialize = value
 
-    def _passed_back(self, gradient: Any) -> tuple[Any, ...]:
+    def _run_backward(self, gradient: Any) -> tuple[Any, ...]:
         """Return what the user's `backward`, which takes and returns tensors, computes from `gradient`.
 
         The user may store an argument and return a stored tensor, and gradients accumulate in-place, so arguments and
         results are copied unless they will be differentiated.
         """
         gradients = gradient if isinstance(gradient, tuple) else (gradient,)
-        raw = not any(isinstance(g, Node) for g in gradients)
+        is_raw = not any(isinstance(g, Node) for g in gradients)
         pairs = list(zip(gradients, self._results, strict=True))
-        gradients = tuple([None if g is None else x._handed(copy(g) if raw else g, not raw) for g, x in pairs])
+        gradients = tuple(
+            [None if g is None else x._export_gradient(copy(g) if is_raw else g, not is_raw) for g, x in pairs]
+        )
         if self._materialize:
             pairs = list(zip(gradients, self._results, strict=True))
             gradients = tuple([x.detach().clone().zero_() if g is None else g for g, x in pairs])
-        found = self._function.backward(self, *gradients)
-        found = found if isinstance(found, tuple) else (found,)
-        self._check(found)
+        results = self._function.backward(self, *gradients)
+        results = results if isinstance(results, tuple) else (results,)
+        self._check_gradients(results)
         if not modes.grad:
-            found = tuple([None if x is None else copy(number(x)) if raw else x.clone() for x in found])
-        return found
+            results = tuple([None if x is None else copy(raw_value(x)) if is_raw else x.clone() for x in results])
+        return results
 
-    def _check(self, found: tuple[Any, ...]) -> None:
-        for place, x in enumerate(found):
+    def _check_gradients(self, gradients: tuple[Any, ...]) -> None:
+        for index, x in enumerate(gradients):
             if x is not None and not hasattr(x, "_array"):
                 raise DTypeError(
-                    f"backward: function {self._name} returned an invalid gradient at index {place}: expected a "
-                    f"tensor or None, but got {a_kind(x)}.\n  For several operands, return a tuple of these."
+                    f"backward: function {self._name} returned an invalid gradient at index {index}: expected a "
+                    f"tensor or None, but got {describe_type(x)}.\n  For several operands, return a tuple of these."
                 )
-        if len(found) < len(self._shapes) or any(x is not None for x in found[len(self._shapes) :]):
+        if len(gradients) < len(self._shapes) or any(x is not None for x in gradients[len(self._shapes) :]):
             raise GraphError(
                 f"backward: function {self._name} returned an incorrect number of gradients (expected "
-                f"{len(self._shapes)}, got {len(found)}).\n  Return one per operand of forward, None if it has none."
+                f"{len(self._shapes)}, got {len(gradients)}).\n"
+                "  Return one per operand of forward, None if it has none."
             )
-        for place, (x, shape) in enumerate(zip(found, self._shapes, strict=False)):
+        for index, (x, shape) in enumerate(zip(gradients, self._shapes, strict=False)):
             if x is not None and shape is not None and x.shape != shape:
                 raise ShapeError(
-                    f"backward: function {self._name} returned an invalid gradient at index {place}: got shape "
+                    f"backward: function {self._name} returned an invalid gradient at index {index}: got shape "
                     f"{x.shape}, but expected {shape}."
                 )
 
@@ -150,16 +153,16 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **keywords: Any) -> Any:
         """Run `forward` and record the call. In the backward pass, too few gradients raise GraphError."""
-        from minigrad.core.tensor import Tensor, linked
+        from minigrad.core.tensor import Tensor, set_grad_fn
 
         ctx = Context()
         edges = tuple([x._edge() if isinstance(x, Tensor) else None for x in args])
         ctx.needs_input_grad = tuple([edge is not None for edge in edges])
-        setup = getattr(cls, "setup_context", None)
+        setup_context = getattr(cls, "setup_context", None)
         with no_grad():
-            returned = cls.forward(*args, **keywords) if setup else cls.forward(ctx, *args, **keywords)
-            if setup:
-                setup(ctx, args, returned)
+            returned = cls.forward(*args, **keywords) if setup_context else cls.forward(ctx, *args, **keywords)
+            if setup_context:
+                setup_context(ctx, args, returned)
         results = returned if isinstance(returned, tuple) else (returned,)
         if any(not isinstance(x, Tensor) for x in results):
             raise GraphError(
@@ -169,34 +172,36 @@ class Function:
         results = tuple([x.detach() if any(x is operand for operand in operands) else x for x in results])
         outputs = tuple([x.detach() for x in results])
         if modes.grad and any(edge is not None for edge in edges):
-            op, left = _op(cls.__name__, len(results)), tuple(map(_kept, args, edges))
-            step = Step(op, left, {"ctx": ctx}, results[0]._array, (None,))
+            op, operands_or_edges = _make_op(cls.__name__, len(results)), tuple(map(_stored_argument, args, edges))
+            step = Step(op, operands_or_edges, {"ctx": ctx}, results[0]._array, (None,))
             if not keywords:  # keyword arguments are lost when backward frees `ctx`
-                step._remember("function", cls)
-            shared = [x.storage for x in operands]  # an in-place write would modify the operand without a gradient
-            outputs = tuple([x.clone() if x.storage in shared else x for x in outputs])
+                step._set_extra("function", cls)
+            operand_storages = [
+                x.storage for x in operands
+            ]  # an in-place write would modify the operand without a gradient
+            outputs = tuple([x.clone() if x.storage in operand_storages else x for x in outputs])
             ctx._bind(cls, step, results, tuple([x.shape if isinstance(x, Tensor) else None for x in args]))
             step.observe(outputs[0])
-            linked(step, outputs)
+            set_grad_fn(step, outputs)
             for x, output in zip(results, outputs, strict=True):
-                if id(x) in ctx._constant:
+                if id(x) in ctx._non_differentiable:
                     output._step, output._requires_grad = None, False
         return outputs if isinstance(returned, tuple) else outputs[0]
 
 
-def _kept(x: Any, edge: Any) -> Any:
+def _stored_argument(x: Any, edge: Any) -> Any:
     """Return what the graph stores for an argument: a node, a constant, or ... for one that may hold tensors."""
-    plain = all(isinstance(part, _PLAIN) for part in (x if x.__class__ is tuple else (x,)))
-    return edge if edge is not None else constant(x) if plain or isinstance(x, Node) else ...
+    is_plain = all(isinstance(item, _PLAIN_TYPES) for item in (x if x.__class__ is tuple else (x,)))
+    return edge if edge is not None else constant(x) if is_plain or isinstance(x, Node) else ...
 
 
 @cache
-def _op(name: str, outputs: int) -> Op:
+def _make_op(name: str, outputs: int) -> Op:
     name = "".join([c if f"_{c}".isidentifier() else "_" for c in name]).lstrip("_") or "Function"  # may be <b>
     return Op(
         name,
         rf"\operatorname{{{name}}}\left({{a}}\right)",
-        vjp=lambda g, ctx: ctx._passed_back(g),
+        vjp=lambda g, ctx: ctx._run_backward(g),
         aux=("ctx",),  # freed together with the saved tensors
         outputs=outputs,
         variadic=True,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.autograd.gradients import grad
-from minigrad.core.errors import DTypeError, ShapeError, a_kind
+from minigrad.core.errors import DTypeError, ShapeError, describe_type
 from minigrad.core.grad_mode import enable_grad
 from minigrad.core.graph import Node
 from minigrad.core.value import Value
@@ -33,8 +33,8 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False) 
     """
     leaves = _leaves(inputs, create_graph)
     outputs = _outputs(func(*leaves))
-    products = _gradients(outputs, leaves, _weights(v, outputs, "vjp"), create_graph)
-    return _alike(_cut(outputs, create_graph)), _alike(products, inputs)
+    products = _gradients(outputs, leaves, _check_v(v, outputs, "vjp"), create_graph)
+    return _unwrap_single(_detach_outputs(outputs, create_graph)), _unwrap_single(products, inputs)
 
 
 @enable_grad
@@ -51,10 +51,10 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False) 
     """
     leaves = _leaves(inputs, create_graph)
     outputs = _outputs(func(*leaves))
-    dummies = [_fresh(_zero(output)) for output in outputs]
-    back = _gradients(outputs, leaves, dummies, True)
-    slopes = _gradients(back, dummies, _weights(v, leaves, "jvp"), create_graph)
-    return _alike(_cut(outputs, create_graph)), _alike(slopes)
+    dummies = [_new_leaf(_zero(output)) for output in outputs]
+    vjp_results = _gradients(outputs, leaves, dummies, True)
+    products = _gradients(vjp_results, dummies, _check_v(v, leaves, "jvp"), create_graph)
+    return _unwrap_single(_detach_outputs(outputs, create_graph)), _unwrap_single(products)
 
 
 @enable_grad
@@ -68,9 +68,9 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False) 
     """
     leaves = _leaves(inputs, create_graph)
     outputs = _outputs(func(*leaves))
-    first = _gradients(outputs, leaves, [None] * len(outputs), True)
-    products = _gradients(first, leaves, _weights(v, leaves, "hvp"), create_graph)
-    return _alike(_cut(outputs, create_graph)), _alike(products, inputs)
+    gradients = _gradients(outputs, leaves, [None] * len(outputs), True)
+    products = _gradients(gradients, leaves, _check_v(v, leaves, "hvp"), create_graph)
+    return _unwrap_single(_detach_outputs(outputs, create_graph)), _unwrap_single(products, inputs)
 
 
 @enable_grad
@@ -89,9 +89,13 @@ def jacobian(func: Function, inputs: Any, create_graph: bool = False) -> Any:
     returned = func(*leaves)
     rows = []
     for output in _outputs(returned):
-        units = [_unit(output, k) for k in range(_size(output))]
-        found = [_gradients([output], leaves, [unit], create_graph) for unit in units]
-        rows.append(_alike(tuple([_stacked(output, x, column) for x, column in _columns(leaves, found)]), inputs))
+        one_hots = [_one_hot(output, k) for k in range(_size(output))]
+        gradients = [_gradients([output], leaves, [unit], create_graph) for unit in one_hots]
+        rows.append(
+            _unwrap_single(
+                tuple([_stack_rows(output, x, column) for x, column in _group_by_input(leaves, gradients)]), inputs
+            )
+        )
     return tuple(rows) if isinstance(returned, tuple | list) else rows[0]
 
 
@@ -108,7 +112,7 @@ def hessian(func: Function, inputs: Any, create_graph: bool = False) -> Any:
         outputs = _outputs(func(*leaves))
         if len(outputs) != 1 or _size(outputs[0]) != 1:
             raise ShapeError("hessian: the function must return a tensor with one element; see jacobian for more.")
-        return _alike(_gradients(outputs, leaves, [None], True), inputs)
+        return _unwrap_single(_gradients(outputs, leaves, [None], True), inputs)
 
     return jacobian(gradient, inputs, create_graph)
 
@@ -116,36 +120,38 @@ def hessian(func: Function, inputs: Any, create_graph: bool = False) -> Any:
 # --- helpers for tensors and Values ---
 
 
-def _tuple(given: Any) -> tuple[Any, ...]:
-    return tuple(given) if isinstance(given, tuple | list) else (given,)
+def _as_tuple(x: Any) -> tuple[Any, ...]:
+    return tuple(x) if isinstance(x, tuple | list) else (x,)
 
 
 def _outputs(returned: Any) -> tuple[Any, ...]:
-    outputs = _tuple(returned)
+    outputs = _as_tuple(returned)
     for x in outputs:
         if not isinstance(x, Node):
             raise DTypeError(
-                f"autograd: the function returned {x!r:.100}, {a_kind(x)}; expected a tensor or a Value.\n"
+                f"autograd: the function returned {x!r:.100}, {describe_type(x)}; expected a tensor or a Value.\n"
                 "  Return what was computed from the arguments, several results as a tuple."
             )
     return outputs
 
 
-def _alike(found: tuple[Any, ...], given: Any = None) -> Any:
-    """Return the only element of `found`, unless `given` is a tuple or there are several."""
-    return found if len(found) > 1 or isinstance(given, tuple | list) else found[0]
+def _unwrap_single(results: tuple[Any, ...], original: Any = None) -> Any:
+    """Return the only element of `results`, unless `original` is a tuple or there are several."""
+    return results if len(results) > 1 or isinstance(original, tuple | list) else results[0]
 
 
-def _fresh(x: Any) -> Any:
+def _new_leaf(x: Any) -> Any:
     return Value(float(x)) if isinstance(x, float | int | Value) else x.detach().clone().requires_grad_()
 
 
 def _leaves(inputs: Any, create_graph: bool) -> list[Any]:
     """Return the inputs unchanged if `create_graph` needs derivatives with respect to them, else as new leaves."""
-    return [x if create_graph and isinstance(x, Node) and x._edge() is not None else _fresh(x) for x in _tuple(inputs)]
+    return [
+        x if create_graph and isinstance(x, Node) and x._edge() is not None else _new_leaf(x) for x in _as_tuple(inputs)
+    ]
 
 
-def _cut(outputs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
+def _detach_outputs(outputs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
     return outputs if create_graph else tuple([x.detach() for x in outputs])
 
 
@@ -157,25 +163,25 @@ def _zero(x: Any) -> Any:
     return 0.0 if isinstance(x, Value) else x.detach().clone().zero_()
 
 
-def _unit(x: Any, place: int) -> Any:
-    """Return the one-hot gradient for element `place` of `x`."""
+def _one_hot(x: Any, index: int) -> Any:
+    """Return the one-hot gradient for element `index` of `x`."""
     if isinstance(x, Value):
         return 1.0
     unit = x.detach().reshape(-1).clone().zero_()
-    unit[place] = 1.0
+    unit[index] = 1.0
     return unit.reshape(x.shape)
 
 
-def _weights(v: Any, like: Sequence[Any], name: str) -> list[Any]:
-    weights = list(_tuple(v)) if v is not None else [None] * len(like)
-    if len(weights) != len(like):
-        raise DTypeError(f"{name}: v has {len(weights)} entries, but expected {len(like)}.")
-    for weight, x in zip(weights, like, strict=True):
+def _check_v(v: Any, references: Sequence[Any], name: str) -> list[Any]:
+    weights = list(_as_tuple(v)) if v is not None else [None] * len(references)
+    if len(weights) != len(references):
+        raise DTypeError(f"{name}: v has {len(weights)} entries, but expected {len(references)}.")
+    for weight, x in zip(weights, references, strict=True):
         if weight is None and _size(x) != 1:
             raise ShapeError(f"{name}: v can only be None for a single element, but the shape is {x.shape}.")
-        known = isinstance(weight, Node | float | int)
-        if weight is not None and not known:
-            raise DTypeError(f"{name}: v is {a_kind(weight)}; expected a tensor or a Value.")
+        is_supported = isinstance(weight, Node | float | int)
+        if weight is not None and not is_supported:
+            raise DTypeError(f"{name}: v is {describe_type(weight)}; expected a tensor or a Value.")
         if weight is not None and not isinstance(x, Value) and weight.shape != x.shape:
             raise ShapeError(f"{name}: v has invalid size: should be {x.shape} but got {weight.shape}.")
     return weights
@@ -185,24 +191,24 @@ def _gradients(
     outputs: Sequence[Any], inputs: Sequence[Any], weights: Sequence[Any], create_graph: bool
 ) -> tuple[Any, ...]:
     """Return `grad` with zeros for inputs that the outputs do not depend on."""
-    pairs = [(x, w) for x, w in zip(outputs, weights, strict=True) if _depends(x)]
+    pairs = [(x, w) for x, w in zip(outputs, weights, strict=True) if _requires_grad(x)]
     if not pairs:
         return tuple([_zero(x) for x in inputs])
     roots, seeds = zip(*pairs, strict=True)
-    found = grad(roots, inputs, seeds, retain_graph=True, create_graph=create_graph, allow_unused=True)
-    return tuple([_zero(x) if g is None else g for x, g in zip(inputs, found, strict=True)])
+    gradients = grad(roots, inputs, seeds, retain_graph=True, create_graph=create_graph, allow_unused=True)
+    return tuple([_zero(x) if g is None else g for x, g in zip(inputs, gradients, strict=True)])
 
 
-def _depends(x: Any) -> bool:
+def _requires_grad(x: Any) -> bool:
     edge = x._edge() if isinstance(x, Node) else None
     return edge is not None and edge._requires_grad
 
 
-def _columns(leaves: Sequence[Any], found: Sequence[tuple[Any, ...]]) -> list[tuple[Any, list[Any]]]:
-    return [(x, [row[i] for row in found]) for i, x in enumerate(leaves)]
+def _group_by_input(leaves: Sequence[Any], rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, list[Any]]]:
+    return [(x, [row[i] for row in rows]) for i, x in enumerate(leaves)]
 
 
-def _stacked(output: Any, x: Any, rows: list[Any]) -> Any:
+def _stack_rows(output: Any, x: Any, rows: list[Any]) -> Any:
     if isinstance(output, Value):
         return rows[0]
     from minigrad.functional import stack

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.autograd.gradients import grad
-from minigrad.core.errors import DTypeError, GradcheckError, a_kind
+from minigrad.core.errors import DTypeError, GradcheckError, describe_type
 from minigrad.core.grad_mode import enable_grad
 from minigrad.core.graph import Node
 from minigrad.core.value import Value
@@ -41,27 +41,27 @@ def gradcheck(
     >>> gradcheck(lambda x, y: x.sin() * y, [0.5, -2.0])
     True
     """
-    point = _Point(inputs)
+    point = _CheckInputs(inputs)
     leaves = point.leaves()
     outputs = _outputs(function, leaves)
-    places = point.places()
-    if not places or not any(_numbers(output) for output in outputs):
+    indices = point.element_indices()
+    if not indices or not any(_elements(output) for output in outputs):
         raise GradcheckError(f"gradcheck of {_name(function)}: there are no inputs or no outputs to check.")
-    directions = [[(place, 1.0)] for place in places]
-    weights = [_one_hot(outputs, k, j) for k, output in enumerate(outputs) for j in range(len(_numbers(output)))]
+    directions = [[(index, 1.0)] for index in indices]
+    weights = [_one_hot(outputs, k, j) for k, output in enumerate(outputs) for j in range(len(_elements(output)))]
     if fast_mode:
-        generator = random.Random(len(places))
-        directions = [[(place, generator.uniform(0.5, 1.5) * generator.choice((-1, 1))) for place in places]]
-        weights = [[[generator.uniform(-1.0, 1.0) for _ in _numbers(output)] for output in outputs]]
-    moved = [(direction, *_difference(function, point, direction, eps)) for direction in directions]
+        generator = random.Random(len(indices))
+        directions = [[(index, generator.uniform(0.5, 1.5) * generator.choice((-1, 1))) for index in indices]]
+        weights = [[[generator.uniform(-1.0, 1.0) for _ in _elements(output)] for output in outputs]]
+    differences = [(direction, *_difference(function, point, direction, eps)) for direction in directions]
     for weight in weights:
-        slopes = _slopes(outputs, leaves, weight)
-        for direction, change, h in moved:
-            exact = sum(slopes[i][j] * share for (i, j), share in direction)
+        gradients = _weighted_gradients(outputs, leaves, weight)
+        for direction, change, h in differences:
+            analytical = sum(gradients[i][j] * coefficient for (i, j), coefficient in direction)
             pairs = [(w, c) for ws, cs in zip(weight, change, strict=True) for w, c in zip(ws, cs, strict=True)]
-            numeric = sum(w * c for w, c in pairs if w) / h
-            if not abs(exact - numeric) <= atol + rtol * abs(numeric):
-                raise GradcheckError(_disagreement(function, weight, direction, point, exact, numeric))
+            numerical = sum(w * c for w, c in pairs if w) / h
+            if not abs(analytical - numerical) <= atol + rtol * abs(numerical):
+                raise GradcheckError(_mismatch_message(function, weight, direction, point, analytical, numerical))
     return True
 
 
@@ -84,71 +84,76 @@ def gradgradcheck(
     """
 
     def gradient(*leaves: Any) -> Any:
-        found: list[Any] = []
-        inputs = [leaves[i] for i in _wanted(leaves)]
+        gradients: list[Any] = []
+        inputs = [leaves[i] for i in _differentiable_indices(leaves)]
         for k, output in enumerate(_outputs(function, leaves)):
             if _needs_gradient(output):
-                count = len(_numbers(output))
-                weight = _like(output, [1.0 + 0.5 * k + (0.25 * j) % 1.0 for j in range(count)])
-                found += grad(output, inputs, weight, create_graph=True, allow_unused=True)
-        return [g for g in found if g is not None]
+                count = len(_elements(output))
+                weight = _reshape_like(output, [1.0 + 0.5 * k + (0.25 * j) % 1.0 for j in range(count)])
+                gradients += grad(output, inputs, weight, create_graph=True, allow_unused=True)
+        return [g for g in gradients if g is not None]
 
     gradient.__name__ = f"the gradient of {_name(function)}"
-    if not gradient(*_Point(inputs).leaves()):  # the gradient is claimed to be 0 everywhere; check that
+    if not gradient(*_CheckInputs(inputs).leaves()):  # the gradient is claimed to be 0 everywhere; check that
         gradient = function
-    agrees: bool = gradcheck(gradient, inputs, eps=eps, atol=atol, rtol=rtol, fast_mode=fast_mode)
-    return agrees
+    is_correct: bool = gradcheck(gradient, inputs, eps=eps, atol=atol, rtol=rtol, fast_mode=fast_mode)
+    return is_correct
 
 
-class _Point:
+class _CheckInputs:
     """The inputs of a check, whose elements can be perturbed. Index (i, j) is element j of input i."""
 
     def __init__(self, inputs: Any) -> None:
-        given = inputs if isinstance(inputs, Sequence) else [inputs]
-        self.inputs: list[Any] = [x if isinstance(x, Node) and not isinstance(x, Value) else float(x) for x in given]
-
-    def places(self) -> list[tuple[int, int]]:
-        return [
-            (i, j) for i in range(len(self.inputs)) if self._checked(i) for j in range(len(_numbers(self.inputs[i])))
+        input_list = inputs if isinstance(inputs, Sequence) else [inputs]
+        self.inputs: list[Any] = [
+            x if isinstance(x, Node) and not isinstance(x, Value) else float(x) for x in input_list
         ]
 
-    def number(self, i: int, j: int) -> float:
-        return _numbers(self.inputs[i])[j]
+    def element_indices(self) -> list[tuple[int, int]]:
+        return [
+            (i, j)
+            for i in range(len(self.inputs))
+            if self._is_checked(i)
+            for j in range(len(_elements(self.inputs[i])))
+        ]
 
-    def leaves(self, moves: Sequence[tuple[tuple[int, int], float]] = ()) -> list[Any]:
-        """Return the inputs as new leaves, with the elements in `moves` replaced."""
+    def element(self, i: int, j: int) -> float:
+        return _elements(self.inputs[i])[j]
+
+    def leaves(self, replacements: Sequence[tuple[tuple[int, int], float]] = ()) -> list[Any]:
+        """Return the inputs as new leaves, with the elements in `replacements` replaced."""
         leaves: list[Any] = []
         for i, x in enumerate(self.inputs):
-            mine = {j: number for (k, j), number in moves if k == i}
+            replacements_of_input = {j: value for (k, j), value in replacements if k == i}
             if isinstance(x, float):
-                leaves.append(Value(mine.get(0, x)))
-            elif not self._checked(i):
+                leaves.append(Value(replacements_of_input.get(0, x)))
+            elif not self._is_checked(i):
                 leaves.append(x)
             else:
-                numbers = _numbers(x)
-                for j, number in mine.items():
-                    numbers[j] = number
-                leaves.append(_like(x, numbers).requires_grad_())
+                elements = _elements(x)
+                for j, replacement in replacements_of_input.items():
+                    elements[j] = replacement
+                leaves.append(_reshape_like(x, elements).requires_grad_())
         return leaves
 
-    def _checked(self, i: int) -> bool:
+    def _is_checked(self, i: int) -> bool:
         x = self.inputs[i]
         return isinstance(x, float) or x.dtype.name == "float64"
 
 
-def _numbers(x: Any) -> Vector:
+def _elements(x: Any) -> Vector:
     """Return the elements of a float, a Value or a tensor as a flat list."""
     if isinstance(x, float | Value):
         return [float(x)]
-    row: Vector = x.detach().numpy().astype("float64").reshape(-1).tolist()
-    return row
+    elements: Vector = x.detach().numpy().astype("float64").reshape(-1).tolist()
+    return elements
 
 
-def _like(output: Any, row: Vector) -> Any:
-    """Return `row` as a tensor like `output`, or as a float if that is a Value."""
+def _reshape_like(output: Any, elements: Vector) -> Any:
+    """Return `elements` as a tensor like `output`, or as a float if that is a Value."""
     if isinstance(output, Value):
-        return row[0]
-    return output.detach().clone().copy_(output.new_tensor(row).reshape(output.shape))
+        return elements[0]
+    return output.detach().clone().copy_(output.new_tensor(elements).reshape(output.shape))
 
 
 def _name(function: Callable[..., Any]) -> str:
@@ -162,7 +167,8 @@ def _outputs(function: Callable[..., Any], leaves: Sequence[Any]) -> list[Any]:
     for output in outputs:
         if not isinstance(output, Node):
             raise DTypeError(
-                f"gradcheck of {_name(function)}: it returned {output!r}, {a_kind(output)}; expected a Value or tensor."
+                f"gradcheck of {_name(function)}: it returned {output!r}, {describe_type(output)}; expected a Value or "
+                "tensor."
             )
     return outputs
 
@@ -173,58 +179,63 @@ def _needs_gradient(output: Any) -> bool:
 
 
 def _one_hot(outputs: Sequence[Any], k: int, j: int) -> list[Vector]:
-    return [[float((m, n) == (k, j)) for n in range(len(_numbers(x)))] for m, x in enumerate(outputs)]
+    return [[float((m, n) == (k, j)) for n in range(len(_elements(x)))] for m, x in enumerate(outputs)]
 
 
 def _difference(
-    function: Callable[..., Any], point: _Point, direction: Sequence[tuple[tuple[int, int], float]], eps: float
+    function: Callable[..., Any], point: _CheckInputs, direction: Sequence[tuple[tuple[int, int], float]], eps: float
 ) -> tuple[list[Vector], float]:
     """Return the change of each output element along `direction`, and the actual step after rounding."""
-    h = eps * max(1.0, *(abs(point.number(*place)) for place, _ in direction))
-    above = [(place, point.number(*place) + h * share) for place, share in direction]
-    below = [(place, point.number(*place) - h * share) for place, share in direction]
-    ends = [[_numbers(x) for x in _outputs(function, point.leaves(moves))] for moves in (above, below)]
-    change = [[a - b for a, b in zip(*rows, strict=True)] for rows in zip(*ends, strict=True)]
-    return change, (above[0][1] - below[0][1]) / direction[0][1]
+    h = eps * max(1.0, *(abs(point.element(*index)) for index, _ in direction))
+    upper = [(index, point.element(*index) + h * coefficient) for index, coefficient in direction]
+    lower = [(index, point.element(*index) - h * coefficient) for index, coefficient in direction]
+    outputs = [[_elements(x) for x in _outputs(function, point.leaves(moves))] for moves in (upper, lower)]
+    change = [[a - b for a, b in zip(*rows, strict=True)] for rows in zip(*outputs, strict=True)]
+    return change, (upper[0][1] - lower[0][1]) / direction[0][1]
 
 
-def _wanted(leaves: Sequence[Any]) -> list[int]:
+def _differentiable_indices(leaves: Sequence[Any]) -> list[int]:
     """Return the indices of the leaves that require grad."""
     return [i for i, leaf in enumerate(leaves) if isinstance(leaf, Node) and leaf._edge() is not None]
 
 
-def _slopes(outputs: Sequence[Any], leaves: Sequence[Any], weight: Sequence[Vector]) -> list[Vector]:
+def _weighted_gradients(outputs: Sequence[Any], leaves: Sequence[Any], weight: Sequence[Vector]) -> list[Vector]:
     """Return the weighted derivatives of all outputs per input, 0 for unused inputs."""
-    total = [[0.0] * len(_numbers(leaf)) for leaf in leaves]
-    wanted = _wanted(leaves)
+    total = [[0.0] * len(_elements(leaf)) for leaf in leaves]
+    indices = _differentiable_indices(leaves)
     for output, row in zip(outputs, weight, strict=True):
         if any(row) and _needs_gradient(output):
-            seed = _like(output, row)
-            found = grad(output, [leaves[i] for i in wanted], seed, retain_graph=True, allow_unused=True)
-            for i, derivative in zip(wanted, found, strict=True):
+            seed = _reshape_like(output, row)
+            gradients = grad(output, [leaves[i] for i in indices], seed, retain_graph=True, allow_unused=True)
+            for i, derivative in zip(indices, gradients, strict=True):
                 if derivative is not None:
-                    total[i] = [a + b for a, b in zip(total[i], _numbers(derivative), strict=True)]
+                    total[i] = [a + b for a, b in zip(total[i], _elements(derivative), strict=True)]
     return total
 
 
-def _disagreement(
-    function: Any, weight: Sequence[Vector], direction: Sequence[Any], point: _Point, exact: float, numeric: float
+def _mismatch_message(
+    function: Any,
+    weight: Sequence[Vector],
+    direction: Sequence[Any],
+    point: _CheckInputs,
+    analytical: float,
+    numerical: float,
 ) -> str:
     if len(direction) > 1:
-        which = "a weighted sum of all derivatives"
+        description = "a weighted sum of all derivatives"
     else:
         (i, j), _ = direction[0]
-        one = next((k, n) for k, row in enumerate(weight) for n, w in enumerate(row) if w)
-        which = (
-            f"output {_place(*one, weight[one[0]])} with respect to input "
-            f"{_place(i, j, _numbers(point.inputs[i]))} (= {point.number(i, j)!r})"
+        output_index = next((k, n) for k, row in enumerate(weight) for n, w in enumerate(row) if w)
+        description = (
+            f"output {_element_name(*output_index, weight[output_index[0]])} with respect to input "
+            f"{_element_name(i, j, _elements(point.inputs[i]))} (= {point.element(i, j)!r})"
         )
     return (
-        f"gradcheck of {_name(function)}: Jacobian mismatch for {which}\n  analytical: {exact:.9g}, "
-        f"numerical: {numeric:.9g}; they differ by {abs(exact - numeric):.3g}.\n"
+        f"gradcheck of {_name(function)}: Jacobian mismatch for {description}\n  analytical: {analytical:.9g}, "
+        f"numerical: {numerical:.9g}; they differ by {abs(analytical - numerical):.3g}.\n"
         "  A derivative rule is incorrect, or the function has a kink or a jump at this point."
     )
 
 
-def _place(k: int, j: int, row: Vector) -> str:
+def _element_name(k: int, j: int, row: Vector) -> str:
     return str(k) if len(row) == 1 else f"{k}, element {j}"

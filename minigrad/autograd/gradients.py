@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any, cast
 
-from minigrad.core.dispatch import untapped
-from minigrad.core.errors import DTypeError, GraphError, a_kind
+from minigrad.core.dispatch import disable_taps
+from minigrad.core.errors import DTypeError, GraphError, describe_type
 from minigrad.core.graph import Event, Node, Recording, propagate
 from minigrad.core.modes import modes
 
@@ -44,24 +44,31 @@ def grad(
     """
     if not only_inputs:
         raise DTypeError("grad: only_inputs=False is not supported, since grad never writes .grad.\n  Use backward().")
-    wanted = _nodes(inputs, "grad")
-    seeds = _seeds(_nodes(outputs, "grad"), grad_outputs, create_graph, "grad: got {} grad_outputs for {} outputs.")
-    edges = [x._edge() for x in wanted]
-    for position, (x, edge) in enumerate(zip(wanted, edges, strict=True)):
+    input_nodes = _as_nodes(inputs, "grad")
+    seeds = _initial_gradients(
+        _as_nodes(outputs, "grad"), grad_outputs, create_graph, "grad: got {} grad_outputs for {} outputs."
+    )
+    edges = [x._edge() for x in input_nodes]
+    for position, (x, edge) in enumerate(zip(input_nodes, edges, strict=True)):
         if edge is None:
-            raise GraphError(_unused("grad", position, x))
+            raise GraphError(_unused_message("grad", position, x))
     totals = propagate(
         seeds,
         create_graph=create_graph,
-        wanted=set(edges),
+        targets=set(edges),
         retain_graph=create_graph or bool(modes.gradient_passed) if retain_graph is None else retain_graph,
     )
     if not allow_unused:
-        for position, (x, edge) in enumerate(zip(wanted, edges, strict=True)):
+        for position, (x, edge) in enumerate(zip(input_nodes, edges, strict=True)):
             if edge not in totals:
-                raise GraphError(_unused("grad", position, x))
-    found = [totals.get(cast(Node, edge)) for edge in edges]
-    return tuple([None if g is None else x._handed(g, create_graph) for x, g in zip(wanted, found, strict=True)])
+                raise GraphError(_unused_message("grad", position, x))
+    gradients = [totals.get(cast(Node, edge)) for edge in edges]
+    return tuple(
+        [
+            None if g is None else x._export_gradient(g, create_graph)
+            for x, g in zip(input_nodes, gradients, strict=True)
+        ]
+    )
 
 
 def backward(
@@ -87,26 +94,28 @@ def backward(
     >>> x.grad
     8.0
     """
-    roots = _nodes(tensors, "backward")
-    chosen = None if inputs is None else _nodes(inputs, "backward")
-    for position, x in enumerate(chosen or ()):
+    roots = _as_nodes(tensors, "backward")
+    input_nodes = None if inputs is None else _as_nodes(inputs, "backward")
+    for position, x in enumerate(input_nodes or ()):
         if not x.requires_grad:
-            raise GraphError(_unused("backward", position, x))
-    if len({hasattr(x, "shape") for x in (*roots, *(chosen or ()))}) > 1:
+            raise GraphError(_unused_message("backward", position, x))
+    if len({hasattr(x, "shape") for x in (*roots, *(input_nodes or ()))}) > 1:
         raise DTypeError("backward: cannot mix tensors and Values, whose graphs are separate.")
-    seeds = _seeds(roots, grad_tensors, create_graph, "backward: got {} grad_tensors for {} tensors.")
-    roots[0]._accumulate(seeds, retain_graph, create_graph, chosen)
+    seeds = _initial_gradients(roots, grad_tensors, create_graph, "backward: got {} grad_tensors for {} tensors.")
+    roots[0]._accumulate(seeds, retain_graph, create_graph, input_nodes)
 
 
-def _seeds(roots: Sequence[Node], weights: Any, create_graph: bool, unequal: str) -> dict[Any, Any]:
+def _initial_gradients(
+    roots: Sequence[Node], weights: Any, create_graph: bool, mismatch_message: str
+) -> dict[Any, Any]:
     """Return the initial gradients of a backward pass by node."""
-    given = list(weights) if isinstance(weights, Sequence | Iterator) else [weights] * len(roots)
-    if len(given) != len(roots):
-        raise DTypeError(unequal.format(len(given), len(roots)))
+    gradients = list(weights) if isinstance(weights, Sequence | Iterator) else [weights] * len(roots)
+    if len(gradients) != len(roots):
+        raise DTypeError(mismatch_message.format(len(gradients), len(roots)))
     seeds: dict[Any, Any] = {}
-    for root, weight in zip(roots, given, strict=True):
-        seed, edge = root._seed(weight, create_graph), root._edge()
-        seeds[edge] = root._sum(seeds[edge], seed) if edge in seeds else seed
+    for root, weight in zip(roots, gradients, strict=True):
+        seed, edge = root._initial_gradient(weight, create_graph), root._edge()
+        seeds[edge] = root._accumulate_gradient(seeds[edge], seed) if edge in seeds else seed
     return seeds
 
 
@@ -122,38 +131,42 @@ def events(output: Node, gradient: Any = None) -> list[Event]:
     >>> a.grad is None
     True
     """
-    seen = Recording()
-    (output,) = _nodes((output,), "events")
+    recording = Recording()
+    (output,) = _as_nodes((output,), "events")
     edge = output._edge()
     if edge is not None and edge._requires_grad:
         random = sys.modules.get("minigrad.random")  # a rule may draw random numbers
-        with untapped(), nullcontext() if random is None else random.fork_rng():
-            propagate({edge: output._seed(gradient, False)}, listeners=[seen], hooks=False)
-    return seen.events
+        with disable_taps(), nullcontext() if random is None else random.fork_rng():
+            propagate({edge: output._initial_gradient(gradient, False)}, listeners=[recording], hooks=False)
+    return recording.events
 
 
-_ASKED = {"grad": "grad(output, [input, …])", "backward": "autograd.backward([output, …])"}
+_USAGE = {"grad": "grad(output, [input, …])", "backward": "autograd.backward([output, …])"}
 
 
-def _nodes(given: Node | Iterable[Node], asked: str) -> tuple[Any, ...]:
-    nodes: tuple[Any, ...] = (given,) if isinstance(given, Node) or not isinstance(given, Iterable) else tuple(given)
+def _as_nodes(x_or_xs: Node | Iterable[Node], func_name: str) -> tuple[Any, ...]:
+    nodes: tuple[Any, ...] = (
+        (x_or_xs,) if isinstance(x_or_xs, Node) or not isinstance(x_or_xs, Iterable) else tuple(x_or_xs)
+    )
     if not nodes:
-        raise GraphError(f"{asked}: expected at least one output and one input, but got an empty sequence.")
+        raise GraphError(f"{func_name}: expected at least one output and one input, but got an empty sequence.")
     for x in nodes:
         if not isinstance(x, Node):
-            call = _ASKED.get(asked, f"autograd.{asked}(output)")
-            raise DTypeError(f"{asked}: {x!r} is {a_kind(x)}; expected a tensor or a Value.\n  Write mg.{call}.")
+            call = _USAGE.get(func_name, f"autograd.{func_name}(output)")
+            raise DTypeError(
+                f"{func_name}: {x!r} is {describe_type(x)}; expected a tensor or a Value.\n  Write mg.{call}."
+            )
     return nodes
 
 
-def _unused(asked: str, position: int, x: Any) -> str:
+def _unused_message(func_name: str, position: int, x: Any) -> str:
     if not x.requires_grad:
         return (
-            f"{asked}: input {position}, {x!r}, does not require grad: it was created by detach() or in no_grad().\n"
-            f"  Pass the {type(x).__name__} that it was created from, or set requires_grad = True before "
+            f"{func_name}: input {position}, {x!r}, does not require grad: it was created by detach() or in "
+            f"no_grad().\n  Pass the {type(x).__name__} that it was created from, or set requires_grad = True before "
             "computing with it."
         )
     return (
-        f"{asked}: input {position}, {x!r}, appears to not have been used in the graph.\n"
+        f"{func_name}: input {position}, {x!r}, appears to not have been used in the graph.\n"
         "  Omit it, or set allow_unused=True to get None for it."
     )

@@ -7,10 +7,10 @@ from importlib import import_module
 from typing import Any
 
 from minigrad.core import dispatch
-from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, check_function
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, check_callable
 from minigrad.core.op import OPS
 from minigrad.core.shapes import broadcast_shapes
-from minigrad.core.storage import DEVICES, PLACES
+from minigrad.core.storage import DEVICE_BY_ARRAY_TYPE, DEVICES
 
 __all__ = ["kernel"]
 
@@ -69,22 +69,22 @@ def kernel(op: str, device: str, snippet: str | None = None) -> Any:
     >>> _ = mg.OPS.pop("swish")  # clean up
     """
     if snippet is not None:
-        dispatch.kernel(op, device)(_from_snippet(op, device, snippet))
+        dispatch.kernel(op, device)(_compile_snippet(op, device, snippet))
         return None
 
     def register(function: Kernel) -> Kernel:
-        dispatch.kernel(op, device)(_checked(op, device, function))
+        dispatch.kernel(op, device)(_wrap_function(op, device, function))
         return function
 
     return register
 
 
-def _from_snippet(op: str, device: str, snippet: str) -> Kernel:
+def _compile_snippet(op: str, device: str, snippet: str) -> Kernel:
     arrays = import_module("minigrad.backends.arrays")
     if device == "numpy" or device not in DEVICES:
-        compiled = ", ".join(repr(name) for name in DEVICES if name != "numpy") or "no available device"
+        supported = ", ".join(repr(name) for name in DEVICES if name != "numpy") or "no available device"
         raise ArgumentError(
-            f"kernel: {op} on {device!r}: Taichi compiles snippets only for {compiled}.\n"
+            f"kernel: {op} on {device!r}: Taichi compiles snippets only for {supported}.\n"
             f"  Register a function instead: @mg.kernel({op!r}, {device!r}) above def {op}(a): …"
         )
     declared = OPS.get(op)
@@ -93,13 +93,13 @@ def _from_snippet(op: str, device: str, snippet: str) -> Kernel:
             f"kernel: {op} is not a declared elementwise operation, which a snippet requires.\n"
             f"  Declare it first, with a domain for each operand: mg.Op({op!r}, formula, vjp=…, domain=…)."
         )
-    found: Kernel = arrays.from_snippet(op, declared.inputs, declared.attrs, snippet)
-    return found
+    kernel_function: Kernel = arrays.from_snippet(op, declared.inputs, declared.attrs, snippet)
+    return kernel_function
 
 
-def _checked(op: str, device: str, function: Kernel) -> Kernel:
+def _wrap_function(op: str, device: str, function: Kernel) -> Kernel:
     """Wrap `function` to validate what it returns. Raises DTypeError if it is not callable."""
-    check_function(function, f"kernel: {op} on {device!r}")
+    check_callable(function, f"kernel: {op} on {device!r}")
     if device == "python" or not inspect.isfunction(function):
         return function
 
@@ -107,31 +107,33 @@ def _checked(op: str, device: str, function: Kernel) -> Kernel:
         if device not in DEVICES:  # a user-defined device
             return function(*inputs, **attrs)
         arrays = import_module("minigrad.backends.arrays")
-        with arrays.readers_own(device):
-            result = arrays.from_reader(device, function(*arrays.for_reader(device, inputs), **attrs))
-        for one in result if isinstance(result, tuple) else (result,):
-            _check(op, device, inputs, one)
+        with arrays.allow_custom_kernel(device):
+            result = arrays.from_custom_kernel(device, function(*arrays.to_custom_kernel(device, inputs), **attrs))
+        for output in result if isinstance(result, tuple) else (result,):
+            _check_result(op, device, inputs, output)
         return result
 
-    checked: Any = functools.update_wrapper(run, function)
-    checked.__kwdefaults__ = function.__kwdefaults__  # the runner looks up out= here
+    wrapper: Any = functools.update_wrapper(run, function)
+    wrapper.__kwdefaults__ = function.__kwdefaults__  # the runner looks up out= here
     return run
 
 
-def _check(op: str, device: str, inputs: tuple[Any, ...], result: Any) -> None:
+def _check_result(op: str, device: str, inputs: tuple[Any, ...], result: Any) -> None:
     """Raise unless `result` is an array of `device`, with the broadcast shape if `op` is elementwise."""
     if device == "numpy" and hasattr(result, "__float__") and not hasattr(result, "shape"):
         return  # a scalar, which NumPy converts to an array
-    if PLACES.get(result.__class__) != device and not (device == "numpy" and hasattr(result, "__array_interface__")):
-        kind = next(kind.__name__ for kind, place in PLACES.items() if place == device)
+    if DEVICE_BY_ARRAY_TYPE.get(result.__class__) != device and not (
+        device == "numpy" and hasattr(result, "__array_interface__")
+    ):
+        array_type = next(kind.__name__ for kind, device_name in DEVICE_BY_ARRAY_TYPE.items() if device_name == device)
         advice = "Allocate it with y = np.empty_like(a), and let a Taichi kernel write to y."
         raise DTypeError(
-            f"{op}: expected its kernel for {device!r} to return a {kind}, an array of that device, but got "
+            f"{op}: expected its kernel for {device!r} to return a {array_type}, an array of that device, but got "
             f"{type(result).__module__}.{type(result).__name__}.\n  "
             + ("Return its array, y._array." if hasattr(result, "_array") else advice)
         )
     declared = OPS.get(op)
-    shapes = [x.shape for x in inputs if x.__class__ in PLACES]  # type: ignore[attr-defined]
+    shapes = [x.shape for x in inputs if x.__class__ in DEVICE_BY_ARRAY_TYPE]  # type: ignore[attr-defined]
     if declared is not None and declared.domain and result.shape != broadcast_shapes(*shapes, op=op):
         raise ShapeError(
             f"{op}: its kernel for {device!r} returned shape {result.shape}, but the operands, of shapes "

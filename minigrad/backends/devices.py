@@ -1,7 +1,7 @@
 """The names of the supported devices. Whether a device is available is checked on its first use."""
 
-__all__ = ["DEVICES", "GPUS", "NARROW"]
+__all__ = ["DEVICES", "GPUS", "NO_FLOAT64"]
 
 GPUS = ("cuda", "vulkan", "metal")
-NARROW = ("vulkan", "metal")  # lack float64, or some of its functions
+NO_FLOAT64 = ("vulkan", "metal")  # lack float64, or some of its functions
 DEVICES = ("numpy", "cpu", *GPUS)

@@ -13,7 +13,7 @@ from typing import IO, Any, NoReturn, cast
 
 from minigrad import __version__
 from minigrad.cli import doctor, lessons, sweep, tables, tour
-from minigrad.cli.stop import Stop
+from minigrad.cli.errors import CommandError
 from minigrad.core.errors import MissingPackageError, printable
 
 __all__ = ["main"]
@@ -21,7 +21,7 @@ __all__ = ["main"]
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise Stop(f"{self.prog}: {message}; see {self.prog} --help")
+        raise CommandError(f"{self.prog}: {message}; see {self.prog} --help")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return _run(arguments)
             finally:
                 sys.stdout.flush()
-    except _Unwritten as lost:
+    except _OutputError as lost:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it again at exit
         if isinstance(lost.__cause__, BrokenPipeError):
             return 141
@@ -50,12 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-class _Unwritten(Exception):
+class _OutputError(Exception):
     """A failed write to standard output. Not an OSError, which commands would attribute to their own files."""
 
 
 class _Output:
-    """Standard output, with errors raised as `_Unwritten`."""
+    """Standard output, with errors raised as `_OutputError`."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -64,23 +64,23 @@ class _Output:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        return int(self._done(lambda: self._stream.write(text)))
+        return int(self._forward(lambda: self._stream.write(text)))
 
     def flush(self) -> None:
-        self._done(self._stream.flush)
+        self._forward(self._stream.flush)
 
-    def _done(self, what: Callable[[], Any]) -> Any:
+    def _forward(self, call: Callable[[], Any]) -> Any:
         try:
-            return what()
+            return call()
         except OSError as error:
-            raise _Unwritten(error.strerror) from error
+            raise _OutputError(error.strerror) from error
 
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
         options = _parser().parse_args(arguments)
         return int(options.run(options))
-    except (Stop, MissingPackageError) as stop:
+    except (CommandError, MissingPackageError) as stop:
         print(printable(str(stop)), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -93,50 +93,64 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"minigrad {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    def command(name: str, run: Callable[[argparse.Namespace], int], what: str) -> Any:
-        made = commands.add_parser(name, allow_abbrev=False, help=what, description=f"{what[0].upper()}{what[1:]}.")
-        made.set_defaults(run=run)
-        return made
+    def command(name: str, run: Callable[[argparse.Namespace], int], description: str) -> Any:
+        parser = commands.add_parser(
+            name, allow_abbrev=False, help=description, description=f"{description[0].upper()}{description[1:]}."
+        )
+        parser.set_defaults(run=run)
+        return parser
 
-    one = command(
+    subparser = command(
         "tour", tour.tour, "train a network of scalar Values on Iris, and draw the graph of one flower's loss"
     )
-    one.add_argument("--epochs", type=_positive, default=40, metavar="N", help="epochs (default: %(default)s)")
-    one.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the weights (default: %(default)s)")
-    one.add_argument(
+    subparser.add_argument(
+        "--epochs", type=_positive_int, default=40, metavar="N", help="epochs (default: %(default)s)"
+    )
+    subparser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of the weights (default: %(default)s)"
+    )
+    subparser.add_argument(
         "--out", type=Path, default=Path("tour.html"), metavar="FILE", help="output (default: %(default)s)"
     )
-    one.add_argument("--open", action="store_true", help="open the page in a browser")
-    one.add_argument("--lab", action="store_true", help="then open the lessons in JupyterLab, like minigrad lab")
+    subparser.add_argument("--open", action="store_true", help="open the page in a browser")
+    subparser.add_argument("--lab", action="store_true", help="then open the lessons in JupyterLab, like minigrad lab")
 
-    one = command("lab", lessons.lab, "copy the lessons to a folder, and open the first one in JupyterLab")
-    one.add_argument("folder", nargs="?", type=Path, default=lessons.FOLDER, metavar="FOLDER", help="(%(default)s)")
-    one.add_argument("--copy", action="store_true", help="copy only; files that you have changed are not overwritten")
+    subparser = command("lab", lessons.lab, "copy the lessons to a folder, and open the first one in JupyterLab")
+    subparser.add_argument(
+        "folder", nargs="?", type=Path, default=lessons.FOLDER, metavar="FOLDER", help="(%(default)s)"
+    )
+    subparser.add_argument(
+        "--copy", action="store_true", help="copy only; files that you have changed are not overwritten"
+    )
 
-    one = command("course", lessons.course, "create a course of the lessons to assign and grade with nbgrader")
-    one.add_argument("folder", type=Path, metavar="FOLDER", help="output folder")
+    subparser = command("course", lessons.course, "create a course of the lessons to assign and grade with nbgrader")
+    subparser.add_argument("folder", type=Path, metavar="FOLDER", help="output folder")
 
     command("doctor", doctor.doctor, "check the installed packages and devices, and print how to install missing ones")
 
-    what = "train with many values of lr, width, seed …, several at a time; run again to resume"
-    one = command("sweep", sweep.sweep, what)
-    one.formatter_class, one.epilog = argparse.RawDescriptionHelpFormatter, sweep.EXAMPLE
-    one.add_argument("file", type=Path, metavar="sweep.toml", help="the definition of the sweep")
-    one.add_argument("--anew", action="store_true", help="delete existing results and start over")
+    description = "train with many values of lr, width, seed …, several at a time; run again to resume"
+    subparser = command("sweep", sweep.sweep, description)
+    subparser.formatter_class, subparser.epilog = argparse.RawDescriptionHelpFormatter, sweep.EXAMPLE
+    subparser.add_argument("file", type=Path, metavar="sweep.toml", help="the definition of the sweep")
+    subparser.add_argument("--anew", action="store_true", help="delete existing results and start over")
 
-    what = "list the operations with their formulas, differentiable operands and the devices that have a kernel"
-    one = command("ops", tables.ops, what)
-    one.add_argument("names", nargs="*", metavar="NAME", help="only operations whose name contains NAME")
+    description = "list the operations with their formulas, differentiable operands and the devices that have a kernel"
+    subparser = command("ops", tables.ops, description)
+    subparser.add_argument("names", nargs="*", metavar="NAME", help="only operations whose name contains NAME")
 
     command("data", tables.data, "list the data sets: those shipped, those read from local files, and their folders")
 
-    one = command("torch", tables.torch, "list which names of PyTorch are implemented, differ, or have a replacement")
-    one.add_argument("names", nargs="*", metavar="NAME", help="a name or a family, such as Adam, nn.Linear or optim")
-    one.add_argument("--markdown", action="store_true", help="print the full table as a Markdown page")
+    subparser = command(
+        "torch", tables.torch, "list which names of PyTorch are implemented, differ, or have a replacement"
+    )
+    subparser.add_argument(
+        "names", nargs="*", metavar="NAME", help="a name or a family, such as Adam, nn.Linear or optim"
+    )
+    subparser.add_argument("--markdown", action="store_true", help="print the full table as a Markdown page")
     return parser
 
 
-def _positive(text: str) -> int:
+def _positive_int(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
     return int(text)

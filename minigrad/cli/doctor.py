@@ -18,13 +18,13 @@ from typing import NamedTuple
 from minigrad import __version__
 from minigrad.backends.devices import DEVICES
 from minigrad.core.errors import printable
-from minigrad.core.packages import PACKAGES, unfit
+from minigrad.core.packages import PACKAGES, incompatibility
 
 __all__ = ["Finding", "doctor"]
 
-PATIENCE = 120  # timeout in seconds for a device to start
-TRY = "import minigrad as mg; print((mg.ones(1000, device={device!r}) * 2).sum().item())"
-STORED = "Compiled kernels cannot be cached in "
+DEVICE_TIMEOUT = 120  # timeout in seconds for a device to start
+DEVICE_TEST = "import minigrad as mg; print((mg.ones(1000, device={device!r}) * 2).sum().item())"
+CACHE_WARNING = "Compiled kernels cannot be cached in "
 DRIVERS = {
     "cuda": "For an NVIDIA GPU install its driver.",
     "vulkan": "For other GPUs install a Vulkan driver (Debian: mesa-vulkan-drivers).",
@@ -37,7 +37,7 @@ class Finding(NamedTuple):
     """The result of a check: "ok", "no" or "missing", the item, and what to do about it."""
 
     state: str
-    what: str
+    item: str
     advice: str = ""
 
 
@@ -45,52 +45,54 @@ def doctor(options: argparse.Namespace) -> int:
     """Print a line per check; return exit code 1 if anything that lessons require is missing."""
     print(f"minigrad {__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}")
     print(f"{platform.machine()}, {os.cpu_count()} cores\n")
-    found = []
-    for finding in _findings():
-        found.append(finding)
-        print(printable(f"  {finding.state:<8}{finding.what}"), flush=True)
+    findings = []
+    for finding in _run_checks():
+        findings.append(finding)
+        print(printable(f"  {finding.state:<8}{finding.item}"), flush=True)
         if finding.advice:
             print(printable(f"  {'':<8}{finding.advice}"))
-    missing = [one for one in found if one.state == "missing"]
+    missing = [one for one in findings if one.state == "missing"]
     verdict = "All lessons can run here." if not missing else "Lessons require the missing packages."
     print(f"\n{verdict} To start: minigrad lab" if not missing else f"\n{verdict}")
     return 1 if missing else 0
 
 
-def _findings() -> Iterator[Finding]:
-    yield _package("numpy", "NumPy", "Without it there are Values but no tensors.")
-    yield _taichi()
+def _run_checks() -> Iterator[Finding]:
+    yield _check_package("numpy", "NumPy", "Without it there are Values but no tensors.")
+    yield _check_taichi()
     if find_spec("numpy"):
-        yield from _devices()
-    yield _package("matplotlib", "matplotlib", "The lessons plot with it.", "seegrad[lab]")
-    yield _package("jupyterlab", "JupyterLab", "Or open the lessons in VS Code or Jupyter Notebook.", "seegrad[lab]")
+        yield from _check_devices()
+    yield _check_package("matplotlib", "matplotlib", "The lessons plot with it.", "seegrad[lab]")
+    yield _check_package(
+        "jupyterlab", "JupyterLab", "Or open the lessons in VS Code or Jupyter Notebook.", "seegrad[lab]"
+    )
     for extension, package in EXTENSIONS.items():
-        yield _extension(extension, package)
-    yield _player()
-    yield _pictures()
-    yield _dot()
+        yield _check_extension(extension, package)
+    yield _check_player()
+    yield _check_picture_packages()
+    yield _check_graphviz()
 
 
-def _version(package: str) -> str | None:
+def _installed_version(package: str) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:
         return None
 
 
-def _package(name: str, title: str, why: str, install: str = "") -> Finding:
-    found = _version(name)
-    if found is not None and find_spec(name) is not None:
-        wrong = unfit(name, found) if name in PACKAGES else ""
-        return Finding("missing" if wrong else "ok", f"{title} {found}{wrong and ', ' + wrong}")
+def _check_package(name: str, title: str, why: str, install: str = "") -> Finding:
+    installed = _installed_version(name)
+    if installed is not None and find_spec(name) is not None:
+        mismatch = incompatibility(name, installed) if name in PACKAGES else ""
+        return Finding("missing" if mismatch else "ok", f"{title} {installed}{mismatch and ', ' + mismatch}")
     return Finding("missing", title, f"{why} Install it with: pip install '{install or name}'")
 
 
-def _taichi() -> Finding:
-    found = _version("taichi")
-    if found is not None:
-        wrong = unfit("taichi", found)
-        return Finding("no" if wrong else "ok", f"Taichi {found}{wrong and ', ' + wrong}")
+def _check_taichi() -> Finding:
+    installed = _installed_version("taichi")
+    if installed is not None:
+        mismatch = incompatibility("taichi", installed)
+        return Finding("no" if mismatch else "ok", f"Taichi {installed}{mismatch and ', ' + mismatch}")
     advice = "NumPy runs the tensor kernels instead. "
     if sys.version_info >= (3, 14):
         advice += "Taichi does not support this version of Python; it supports 3.11 to 3.13."
@@ -99,28 +101,32 @@ def _taichi() -> Finding:
     return Finding("no", "Taichi", advice)
 
 
-def _devices() -> Iterator[Finding]:
+def _check_devices() -> Iterator[Finding]:
     """Yield a finding per device. Each is tested in a subprocess, since Taichi starts for one architecture."""
-    devices = ["numpy", *(DEVICES[1:] if _version("taichi") else [])]
+    devices = ["numpy", *(DEVICES[1:] if _installed_version("taichi") else [])]
     if sys.platform != "darwin" and "metal" in devices:
         devices.remove("metal")
     with ThreadPoolExecutor() as pool:
-        for device, error in zip(devices, pool.map(_tried, devices), strict=True):
-            if not error or error.startswith(STORED):
+        for device, error in zip(devices, pool.map(_test_device, devices), strict=True):
+            if not error or error.startswith(CACHE_WARNING):
                 yield Finding("ok", f"device {device}", error)
             else:
                 yield Finding("no", f"device {device}: {error}", DRIVERS.get(device, ""))
 
 
-def _tried(device: str) -> str:
+def _test_device(device: str) -> str:
     """Return why a device fails to run a kernel or to cache compiled kernels; "" if it works."""
-    command = [sys.executable, "-c", TRY.format(device=device)]
+    command = [sys.executable, "-c", DEVICE_TEST.format(device=device)]
     try:
-        child = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        child = subprocess.run(command, capture_output=True, text=True, timeout=DEVICE_TIMEOUT, check=False)
     except subprocess.TimeoutExpired:
-        return f"timed out after {PATIENCE} s"
+        return f"timed out after {DEVICE_TIMEOUT} s"
     if child.returncode == 0 and child.stdout.split()[-1:] == ["2000.0"]:
-        return STORED + child.stderr.partition(STORED)[2].partition("\n")[0] if STORED in child.stderr else ""
+        return (
+            CACHE_WARNING + child.stderr.partition(CACHE_WARNING)[2].partition("\n")[0]
+            if CACHE_WARNING in child.stderr
+            else ""
+        )
     lines = [line for line in child.stderr.splitlines() if "Error" in line.split(":")[0]]
     return (
         lines[-1].partition(": ")[2].removeprefix(f"{device}: ")
@@ -129,19 +135,19 @@ def _tried(device: str) -> str:
     )
 
 
-def _extension(name: str, package: str) -> Finding:
+def _check_extension(name: str, package: str) -> Finding:
     """Check the JupyterLab extension of a widget package, which is installed apart from its Python module."""
-    found = _version(package)
+    installed = _installed_version(package)
     folders = [Path(sys.prefix), Path(os.path.expanduser("~"), ".local"), Path("/usr/local"), Path("/usr")]
-    there = any((folder / "share" / "jupyter" / "labextensions" / name).is_dir() for folder in folders)
-    if found is not None and there:
-        return Finding("ok", f"{package} {found}, with its JupyterLab extension")
+    is_installed = any((folder / "share" / "jupyter" / "labextensions" / name).is_dir() for folder in folders)
+    if installed is not None and is_installed:
+        return Finding("ok", f"{package} {installed}, with its JupyterLab extension")
     advice = f"Players and sliders remain static images. Install it with: pip install --force-reinstall {package}"
-    what = f"the JupyterLab extension of {package}" if found is not None else package
-    return Finding("missing", what, advice)
+    item = f"the JupyterLab extension of {package}" if installed is not None else package
+    return Finding("missing", item, advice)
 
 
-def _player() -> Finding:
+def _check_player() -> Finding:
     from minigrad_viz.pictures import frontend
 
     try:
@@ -151,21 +157,29 @@ def _player() -> Finding:
     return Finding("ok", f"the player, {size / 1000:,.0f} kB")
 
 
-def _pictures() -> Finding:
+def _check_picture_packages() -> Finding:
     """Check the packages that render drawings as PNG, PDF and video."""
-    found = {name: _version(name) for name in ("typst", "av")}
-    said = [f"{name} {number}{_unfit(name, number)}" for name, number in found.items() if number]
-    if len(said) == 2 and not any(_unfit(name, number or "") for name, number in found.items()):
-        return Finding("ok", f"images and videos, by {' and '.join(said)}")
+    versions = {name: _installed_version(name) for name in ("typst", "av")}
+    descriptions = [
+        f"{name} {installed}{_version_mismatch(name, installed)}" for name, installed in versions.items() if installed
+    ]
+    if len(descriptions) == 2 and not any(
+        _version_mismatch(name, installed or "") for name, installed in versions.items()
+    ):
+        return Finding("ok", f"images and videos, by {' and '.join(descriptions)}")
     advice = "Without them drawings are saved as SVG, TikZ and HTML. Install them with: pip install 'seegrad[pictures]'"
-    return Finding("no", f"typst and av, for PNG, PDF, GIF and MP4{(said and ': ' + ', '.join(said)) or ''}", advice)
+    return Finding(
+        "no",
+        f"typst and av, for PNG, PDF, GIF and MP4{(descriptions and ': ' + ', '.join(descriptions)) or ''}",
+        advice,
+    )
 
 
-def _unfit(name: str, number: str) -> str:
-    return f", {wrong}" if (wrong := unfit(name, number)) else ""
+def _version_mismatch(name: str, installed: str) -> str:
+    return f", {mismatch}" if (mismatch := incompatibility(name, installed)) else ""
 
 
-def _dot() -> Finding:
+def _check_graphviz() -> Finding:
     if shutil.which("dot"):
         return Finding("ok", "dot, from Graphviz")
     advice = "Only drawings by Graphviz require it (Debian: apt install graphviz; macOS: brew install graphviz)."

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from minigrad.cli.stop import Stop
+from minigrad.cli.errors import CommandError
 from minigrad.core.errors import MinigradError, MissingPackageError, printable
 
 __all__ = ["EXAMPLE", "sweep"]
@@ -33,37 +33,37 @@ a file:
 
 def sweep(options: argparse.Namespace) -> int:
     """Run or resume a sweep. Return exit code 1 if a trial failed."""
-    from minigrad.distributed.sweeps import asked
+    from minigrad.distributed.sweeps import read_config
     from minigrad.distributed.sweeps import sweep as run
 
     try:
-        arguments = asked(options.file)
-        found = run(**arguments, anew=options.anew, callbacks=[_Picture()])
+        arguments = read_config(options.file)
+        result = run(**arguments, anew=options.anew, callbacks=[_PlotCallback()])
     except MissingPackageError:
         raise
     except (MinigradError, OSError) as error:
-        raise Stop(str(error)) from None
+        raise CommandError(str(error)) from None
     except KeyboardInterrupt:
         print(f"\nminigrad sweep: stopped. To resume, run: minigrad sweep {printable(str(options.file))}")
         return 130
-    print(printable(f"{found.folder}: results.csv, parallel.svg"))
-    failed = [trial for trial in found.trials if trial.state == "failed"]
+    print(printable(f"{result.folder}: results.csv, parallel.svg"))
+    failed = [trial for trial in result.trials if trial.state == "failed"]
     for trial in failed[:3]:
         print(printable(f"trial {trial.number} failed: {trial.error}; see trials/{trial.number:04d}/output.txt"))
     return 1 if failed else 0
 
 
-class _Picture:
+class _PlotCallback:
     """Callback that redraws the plot whenever a trial ends."""
 
     def __init__(self) -> None:
-        self.ended = -1
+        self.ended_count = -1
 
     def __call__(self, sweep: Any) -> None:
-        from minigrad.io.whole import write_all
-        from minigrad_viz.pictures.parallel import parallel
+        from minigrad.io.atomic import write_all
+        from minigrad_viz.pictures.parallel_coordinates import render_sweep
 
         ended = sweep.count("done", "stopped", "diverged", "failed")
-        if ended != self.ended:
-            self.ended = ended
-            write_all(Path(sweep.folder) / "parallel.svg", parallel(sweep).encode())
+        if ended != self.ended_count:
+            self.ended_count = ended
+            write_all(Path(sweep.folder) / "parallel.svg", render_sweep(sweep).encode())

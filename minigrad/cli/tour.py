@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.cli import lessons
-from minigrad.cli.stop import Stop
+from minigrad.cli.errors import CommandError
 from minigrad.core.errors import printable
 from minigrad.core.grad_mode import scope
-from minigrad.core.packages import package
+from minigrad.core.packages import import_package
 from minigrad.core.value import Value
 from minigrad.nn.scalar import MLP, cross_entropy
 
@@ -26,7 +26,7 @@ def tour(options: argparse.Namespace) -> int:
     from minigrad.data import iris
 
     if options.lab:
-        lessons.needed("minigrad tour")
+        lessons.require_jupyterlab("minigrad tour")
     _ensure_writable(options.out)
     flowers = iris()
     model = MLP([4, 8, 3], seed=options.seed)
@@ -34,16 +34,18 @@ def tour(options: argparse.Namespace) -> int:
     _train(model, flowers.train_x, flowers.train_y, options.epochs)
 
     losses = [cross_entropy(model(x), y).data for x, y in zip(flowers.test_x, flowers.test_y, strict=True)]
-    right = [k for k, y in enumerate(flowers.test_y) if _predict(model, flowers.test_x[k]) == y]
-    accuracy = f"{len(right) / len(losses):.1%} ({len(right)} of {len(losses)} unseen flowers)"
+    correct = [k for k, y in enumerate(flowers.test_y) if _predict(model, flowers.test_x[k]) == y]
+    accuracy = f"{len(correct) / len(losses):.1%} ({len(correct)} of {len(losses)} unseen flowers)"
     print(f"Test accuracy: {accuracy}.")
 
     # Correct but uncertain, so that its gradients are not almost 0 and its loss is not that of a mistake.
-    chosen = max(right or range(len(losses)), key=losses.__getitem__)
-    species, sure = flowers.species[flowers.test_y[chosen]], math.exp(-losses[chosen])
-    flower = f"Test flower {chosen}, an Iris {species}. The network gives that species a probability of {sure:.0%}"
-    flower += ", the lowest among its correct predictions." if right else "."
-    loss = _labelled_loss(model, flowers.test_x[chosen], flowers.test_y[chosen], flowers.features)
+    index = max(correct or range(len(losses)), key=losses.__getitem__)
+    species, probability = flowers.species[flowers.test_y[index]], math.exp(-losses[index])
+    flower = (
+        f"Test flower {index}, an Iris {species}. The network gives that species a probability of {probability:.0%}"
+    )
+    flower += ", the lowest among its correct predictions." if correct else "."
+    loss = _labelled_loss(model, flowers.test_x[index], flowers.test_y[index], flowers.features)
     model.zero_grad()
     loss.backward()
     _write_page(loss, model, flower, options.out)
@@ -51,12 +53,12 @@ def tour(options: argparse.Namespace) -> int:
     print(f"Its loss, with every value and gradient: {printable(str(options.out.resolve()))}")
     if options.open and not webbrowser.open(options.out.resolve().as_uri()):
         print("No browser could be opened; open the page yourself.")
-    return lessons.opened(lessons.FOLDER) if options.lab else 0
+    return lessons.open_lessons(lessons.FOLDER) if options.lab else 0
 
 
 def _train(model: MLP, xs: list[list[float]], ys: list[int], epochs: int, *, batch: int = 12, lr: float = 0.2) -> None:
     """Run SGD with learning rate `lr` on the mean cross-entropy of `batch` flowers."""
-    bar = package("tqdm", "minigrad tour").tqdm(range(epochs), desc="epochs", ascii=" =")
+    bar = import_package("tqdm", "minigrad tour").tqdm(range(epochs), desc="epochs", ascii=" =")
     for _ in bar:
         total = 0.0
         for start in range(0, len(xs), batch):
@@ -77,7 +79,7 @@ def _predict(model: MLP, x: list[float]) -> int:
 
 def _labelled_loss(model: MLP, x: list[float], y: int, features: Sequence[str]) -> Value:
     """Return the loss of one flower, with labels on the main nodes."""
-    scores = model([Value(number, name) for number, name in zip(x, features, strict=True)])
+    scores = model([Value(value, name) for value, name in zip(x, features, strict=True)])
     for k, score in enumerate(scores):
         score.label = f"score {k}"
     with scope("cross-entropy"):
@@ -89,10 +91,10 @@ def _labelled_loss(model: MLP, x: list[float], y: int, features: Sequence[str]) 
 def _captions(model: MLP, flower: str) -> list[tuple[Any, ...]]:
     """Return the stops of the tour, which ends at the weight with the largest gradient."""
     weight = max(model.parameters(), key=lambda weight: abs(weight.grad or 0.0))
-    up, down = ("up", "down") if (weight.grad or 0.0) > 0 else ("down", "up")
+    rising, falling = ("up", "down") if (weight.grad or 0.0) > 0 else ("down", "up")
     last = (
-        f"No weight has a larger gradient than {weight.label}, {weight.grad:.3g}: if it goes up, the loss goes {up}, "
-        f"so training moves it {down}. Change it yourself: press W, for “What if”."
+        f"No weight has a larger gradient than {weight.label}, {weight.grad:.3g}: if it goes up, the loss goes "
+        f"{rising}, so training moves it {falling}. Change it yourself: press W, for “What if”."
     )
     return [
         ("start", f"{flower} Four measurements, and nothing computed from them yet: press → to continue."),
@@ -116,19 +118,19 @@ def _ensure_writable(path: Path) -> None:
         if not existed:
             path.unlink()
     except (OSError, ValueError) as error:  # ValueError: a name with a null character
-        raise Stop(f"minigrad tour: cannot write {path}: {getattr(error, 'strerror', error)}") from None
+        raise CommandError(f"minigrad tour: cannot write {path}: {getattr(error, 'strerror', error)}") from None
 
 
 def _write_page(loss: Value, model: MLP, flower: str, path: Path) -> None:
     from minigrad_viz.pictures.drawing import Drawing
-    from minigrad_viz.trace import placed
-    from minigrad_viz.trace.models import beginning
-    from minigrad_viz.trace.positions import stops
+    from minigrad_viz.trace import trace_with_indices
+    from minigrad_viz.trace.models import initial_state
+    from minigrad_viz.trace.positions import make_stops
 
-    trace, places = placed(loss)
-    begins = {**(beginning(trace) or {}), "granularity": "op"}
-    drawing = Drawing(replace(trace, tours=stops(trace, places, _captions(model, flower))), begins)
+    trace, positions = trace_with_indices(loss)
+    state = {**(initial_state(trace) or {}), "granularity": "op"}
+    drawing = Drawing(replace(trace, tours=make_stops(trace, positions, _captions(model, flower))), state)
     try:
         drawing.save(path)
     except OSError as error:
-        raise Stop(f"minigrad tour: cannot write {path}: {error.strerror}") from None
+        raise CommandError(f"minigrad tour: cannot write {path}: {error.strerror}") from None

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.errors import ArgumentError, DeviceError, DTypeError, ShapeError, a_kind
+from minigrad.core.errors import ArgumentError, DeviceError, DTypeError, ShapeError, describe_type
 from minigrad.core.storage import check_device, get_default_device
 from minigrad.core.value import Value
 
-__all__ = ["Leaves", "array_of", "device_of", "number_of", "outputs_of", "samples_of"]
+__all__ = ["Leaves", "check_array", "check_float", "check_outputs", "check_samples", "check_tape_device"]
 
-MOST = 24  # maximum number of labels listed in an error
+MAX_LISTED_LABELS = 24  # maximum number of labels listed in an error
 
 
 class Leaves(tuple[Value, ...]):
@@ -25,70 +25,70 @@ class Leaves(tuple[Value, ...]):
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, str):
             return super().__getitem__(key)
-        found = [leaf for leaf in self if leaf.label == key]
-        if len(found) != 1:
-            raise ArgumentError(_unknown(key, found, self))
-        return found[0]
+        matches = [leaf for leaf in self if leaf.label == key]
+        if len(matches) != 1:
+            raise ArgumentError(_describe_unknown_label(key, matches, self))
+        return matches[0]
 
     def __contains__(self, key: object) -> bool:
         return any(leaf is key for leaf in self)  # == compares data
 
 
-def _unknown(label: str, found: Sequence[Value], leaves: Sequence[Value]) -> str:
-    if found:
-        return f"Tape: {len(found)} leaves have the label {label!r}. Pass the Value itself."
+def _describe_unknown_label(label: str, matches: Sequence[Value], leaves: Sequence[Value]) -> str:
+    if matches:
+        return f"Tape: {len(matches)} leaves have the label {label!r}. Pass the Value itself."
     labels = [leaf.label for leaf in leaves if leaf.label is not None]
-    names = ", ".join(map(repr, labels[:MOST])) + (", …" if len(labels) > MOST else "")
+    names = ", ".join(map(repr, labels[:MAX_LISTED_LABELS])) + (", …" if len(labels) > MAX_LISTED_LABELS else "")
     return f"Tape: no leaf has the label {label!r}; {f'the labels are {names}' if labels else 'none has a label'}."
 
 
-def outputs_of(outputs: Any) -> tuple[Value, ...]:
+def check_outputs(outputs: Any) -> tuple[Value, ...]:
     """Return the outputs as a tuple. Raises DTypeError for one that is not a Value, ShapeError for none."""
-    found = tuple(outputs) if isinstance(outputs, list | tuple) else (outputs,)
-    if not found:
+    values = tuple(outputs) if isinstance(outputs, list | tuple) else (outputs,)
+    if not values:
         raise ShapeError("Tape: expected at least one output; pass the Value to compute, or a list of them.")
-    for x in found:
+    for x in values:
         if not isinstance(x, Value):
             raise DTypeError(
-                f"Tape: expected the outputs to be Values, but got {x!r}, {a_kind(x)}.\n"
+                f"Tape: expected the outputs to be Values, but got {x!r}, {describe_type(x)}.\n"
                 "  Pass the Value to compute, or a list of them."
             )
-    return found
+    return values
 
 
-def device_of(device: str | None) -> str:
+def check_tape_device(device: str | None) -> str:
     """Return "cpu" or "numpy". Raises DeviceError for another device."""
     if device is None:
-        found = str(get_default_device())
-        return found if found in ("cpu", "numpy") else str(check_device("cpu", "Tape"))
-    found = str(check_device(device, "Tape"))
-    if found not in ("cpu", "numpy"):
+        device_name = str(get_default_device())
+        return device_name if device_name in ("cpu", "numpy") else str(check_device("cpu", "Tape"))
+    device_name = str(check_device(device, "Tape"))
+    if device_name not in ("cpu", "numpy"):
         raise DeviceError(
-            f"Tape: {found} is not supported, since a tape computes nodes one at a time.\n"
+            f"Tape: {device_name} is not supported, since a tape computes nodes one at a time.\n"
             '  Use device="cpu" or "numpy".'
         )
-    return found
+    return device_name
 
 
-def number_of(x: Any) -> float:
+def check_float(x: Any) -> float:
     """Return a float. Raises DTypeError unless `x` is a real number."""
     if not isinstance(x, Real) or isinstance(x, Value):
-        raise DTypeError(f"forward: expected a real number, but got {x!r}, {a_kind(x)}.")
+        raise DTypeError(f"forward: expected a real number, but got {x!r}, {describe_type(x)}.")
     return float(x)
 
 
-def array_of(x: Any, asked: str) -> Any:
+def check_array(x: Any, caller: str) -> Any:
     """Return `x` as an array of float64. Raises DTypeError if it cannot be converted."""
     try:
         return np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DTypeError(f"{asked}: cannot convert {x!r} to an array of real numbers.") from None
+        raise DTypeError(f"{caller}: cannot convert {x!r} to an array of real numbers.") from None
 
 
-def samples_of(x: Any, dims: int) -> Any:
+def check_samples(x: Any, dims: int) -> Any:
     """Return `x` as an array of `dims` dimensions. Raises ShapeError for another number of dimensions."""
-    found = array_of(x, "batch")
-    if found.ndim != dims:
-        wanted = "(samples, columns)" if dims == 2 else "(samples,)"
-        raise ShapeError(f"batch: expected an array of shape {wanted}, but got shape {found.shape}.")
-    return found
+    samples = check_array(x, "batch")
+    if samples.ndim != dims:
+        expected_shape = "(samples, columns)" if dims == 2 else "(samples,)"
+        raise ShapeError(f"batch: expected an array of shape {expected_shape}, but got shape {samples.shape}.")
+    return samples

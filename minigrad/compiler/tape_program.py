@@ -15,17 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.formula import snippets
-from minigrad.backends.formula.calculating import Unwritable, check
+from minigrad.backends.formula.codegen import Unwritable, check_scalar_op
 from minigrad.core.errors import DeviceError
 from minigrad.core.graph import topological
 from minigrad.core.op import Op
 from minigrad.core.value import Value
 
-__all__ = ["Flat", "Kind", "TapeProgram"]
+__all__ = ["FlatGraph", "NodeKind", "TapeProgram"]
 
 
-class Kind(NamedTuple):
-    """The computation of a node: an operation, its `fixed` attributes, and which operands `wants` gradients.
+class NodeKind(NamedTuple):
+    """The computation of a node: an operation, its `fixed` attributes, and which operands `needs_grad` gradients.
 
     The other attributes are scalars in rows, like operands. `shared` states for each row whether all samples share it;
     it is empty for a single sample.
@@ -33,27 +33,27 @@ class Kind(NamedTuple):
 
     op: Op
     fixed: tuple[tuple[str, Any], ...]
-    wants: tuple[bool, ...]
+    needs_grad: tuple[bool, ...]
     shared: tuple[bool, ...] = ()
 
     @property
-    def takes(self) -> int:
+    def operand_count(self) -> int:
         """The number of operands."""
         return len(self.op.inputs)
 
     @property
-    def free(self) -> list[str]:
+    def row_attrs(self) -> list[str]:
         """The attributes that are rows."""
         return [name for name in self.op.attrs if name not in dict(self.fixed)]
 
     @property
     def width(self) -> int:
         """The number of rows that it reads."""
-        return self.takes + len(self.free)
+        return self.operand_count + len(self.row_attrs)
 
-    def named(self, rows: Sequence[Any]) -> dict[str, Any]:
+    def attributes_of(self, rows: Sequence[Any]) -> dict[str, Any]:
         """Return the attributes of a node that reads `rows`."""
-        return {**dict(self.fixed), **dict(zip(self.free, rows[self.takes :], strict=True))}
+        return {**dict(self.fixed), **dict(zip(self.row_attrs, rows[self.operand_count :], strict=True))}
 
 
 class TapeProgram:
@@ -67,7 +67,7 @@ class TapeProgram:
 
     def __init__(
         self,
-        kinds: Sequence[Kind],
+        kinds: Sequence[NodeKind],
         runs: Sequence[Sequence[int]],
         operands: Sequence[int],
         nodes: Sequence[Value],
@@ -80,7 +80,7 @@ class TapeProgram:
         self.operands, self.outputs, self.fed = (np.array([*x, -1], np.int32) for x in (operands, outputs, fed))
         self.rows = len(fed) + len(nodes)
         """The number of rows per sample of a batch."""
-        self.made: dict[str, Any] = {}
+        self.backend_cache: dict[str, Any] = {}
         """Cache for a backend."""
 
     @cached_property
@@ -97,35 +97,35 @@ class TapeProgram:
                 _value(kind)
 
 
-def _value(kind: Kind) -> str:
+def _value(kind: NodeKind) -> str:
     try:
-        return snippets.value(kind.op, dict(kind.fixed))
+        return snippets.forward_code(kind.op, dict(kind.fixed))
     except Unwritable as error:
-        raise _refused(
+        raise _unsupported(
             kind.op, f'{error}\n  NumPy can compute it by its own kernel: mg.Tape(…, device="numpy").'
         ) from None
 
 
-def _rules(kind: Kind) -> tuple[str | None, ...]:
+def _rules(kind: NodeKind) -> tuple[str | None, ...]:
     try:
-        found = snippets.rules(kind.op, dict(kind.fixed))
+        sources = snippets.gradient_codes(kind.op, dict(kind.fixed))
     except Unwritable as error:
-        raise _refused(kind.op, f"{error}\n  Differentiate the graph itself: y.backward().") from None
-    return tuple([rule if wanted else None for rule, wanted in zip(found, kind.wants, strict=True)])
+        raise _unsupported(kind.op, f"{error}\n  Differentiate the graph itself: y.backward().") from None
+    return tuple([rule if needs_grad else None for rule, needs_grad in zip(sources, kind.needs_grad, strict=True)])
 
 
-def _refused(op: Op, why: str) -> DeviceError:
-    return DeviceError(f"Tape: {op.name} is not supported on a tape. {why}")
+def _unsupported(op: Op, reason: str) -> DeviceError:
+    return DeviceError(f"Tape: {op.name} is not supported on a tape. {reason}")
 
 
 # --- from the graph to arrays ----------------------------------------------------------------------------------------
 
 
-class Flat:
+class FlatGraph:
     """The graph of some outputs: its `leaves` and `constants`, which have the first rows, and its programs.
 
-    `reached` are the Values that receive a gradient from the outputs. Raises DeviceError for an operation that is not
-    defined on scalars.
+    `reached_by_gradient` are the Values that receive a gradient from the outputs. Raises DeviceError for an operation
+    that is not defined on scalars.
     """
 
     def __init__(self, outputs: Sequence[Value]) -> None:
@@ -134,26 +134,26 @@ class Flat:
         self.leaves = [x for x in order if x._op is None]
         self._nodes = [x for x in order if x._op is not None]
         for op in {node._op: None for node in self._nodes}:
-            _check(op)
-        self.reached = _reached(outputs, order)
-        self._kinds: list[Kind] = []
+            _check_scalar_op(op)
+        self.reached_by_gradient = _find_reached(outputs, order)
+        self._kinds: list[NodeKind] = []
         self._reads: list[list[Any]] = []  # for each node, Values, and constants as hexadecimal strings
-        found: dict[str, float] = {}
+        constants: dict[str, float] = {}
         for node in self._nodes:
-            kind, attrs = _kind_of(node, self.reached)
+            kind, attrs = _kind_of(node, self.reached_by_gradient)
             self._kinds.append(kind)
-            numbers = {x.hex(): x for x in (*node._inputs, *attrs) if x.__class__ is float}
-            found.update(numbers)
+            constants_of_node = {x.hex(): x for x in (*node._inputs, *attrs) if x.__class__ is float}
+            constants.update(constants_of_node)
             self._reads.append([x.hex() if x.__class__ is float else x for x in (*node._inputs, *attrs)])
-        self.constants = list(found.values())
-        self.known: dict[Any, int] = {x: k for k, x in enumerate([*self.leaves, *found])}
+        self.constants = list(constants.values())
+        self.fixed_rows: dict[Any, int] = {x: k for k, x in enumerate([*self.leaves, *constants])}
         """The rows of leaves, and of constants by their hexadecimal strings."""
-        place = {node: k for k, node in enumerate(self._nodes)}
-        self._before = [[place[x] for x in read if x in place] for read in self._reads]
+        position = {node: k for k, node in enumerate(self._nodes)}
+        self._dependencies = [[position[x] for x in read if x in position] for read in self._reads]
 
     def program(self, fed: Sequence[int] = ()) -> TapeProgram:
         """Return the program for one sample; for a batch if leaves are `fed`."""
-        kinds, rows = self._kinds, dict(self.known)
+        kinds, rows = self._kinds, dict(self.fixed_rows)
         if fed:
             shared = {x for x, row in rows.items() if row not in fed}
             kinds = [
@@ -162,71 +162,71 @@ class Flat:
             ]
             rows.update({self.leaves[row]: k for k, row in enumerate(fed)})
         # Sorted, so that graphs with the same kinds share a kernel.
-        ordered = sorted(set(kinds), key=lambda kind: (kind.op.name, kind.wants, kind.shared, str(kind.fixed)))
-        number = {kind: k for k, kind in enumerate(ordered)}
+        ordered = sorted(set(kinds), key=lambda kind: (kind.op.name, kind.needs_grad, kind.shared, str(kind.fixed)))
+        kind_index = {kind: k for k, kind in enumerate(ordered)}
         runs: list[tuple[int, int, int, int]] = []
         operands: list[int] = []
-        laid: list[Value] = []
+        scheduled: list[Value] = []
         first = len(fed) or len(rows)
-        for kind, run in _scheduled([number[one] for one in kinds], self._before):
-            runs.append((kind, first + len(laid), len(run), len(operands)))
+        for kind, run in _schedule_runs([kind_index[kind_of_node] for kind_of_node in kinds], self._dependencies):
+            runs.append((kind, first + len(scheduled), len(run), len(operands)))
             for k in run:
-                rows[self._nodes[k]] = first + len(laid)
-                laid.append(self._nodes[k])
+                rows[self._nodes[k]] = first + len(scheduled)
+                scheduled.append(self._nodes[k])
                 operands += [rows[x] for x in self._reads[k]]
         outputs = [-1 if fed and x._op is None else rows[x] for x in self.outputs]
-        return TapeProgram(ordered, runs, operands, laid, outputs, fed)
+        return TapeProgram(ordered, runs, operands, scheduled, outputs, fed)
 
 
-def _check(op: Op) -> None:
+def _check_scalar_op(op: Op) -> None:
     try:
-        check(op)
+        check_scalar_op(op)
     except Unwritable as error:
-        raise _refused(op, f"{error}\n  Differentiate the graph itself: y.backward().") from None
+        raise _unsupported(op, f"{error}\n  Differentiate the graph itself: y.backward().") from None
 
 
-def _reached(outputs: Sequence[Value], order: Sequence[Any]) -> set[Value]:
-    found = {x for x in outputs if x._requires_grad}
+def _find_reached(outputs: Sequence[Value], order: Sequence[Any]) -> set[Value]:
+    reached = {x for x in outputs if x._requires_grad}
     for node in reversed(order):
-        if node in found and node._op is not None:
+        if node in reached and node._op is not None:
             for x, rule in zip(node._inputs, node._op.rules, strict=False):
                 if x.__class__ is not float and rule is not None and x._requires_grad:
-                    found.add(x)
-    return found
+                    reached.add(x)
+    return reached
 
 
-def _kind_of(node: Any, reached: set[Value]) -> tuple[Kind, list[float]]:
+def _kind_of(node: Any, reached: set[Value]) -> tuple[NodeKind, list[float]]:
     """Return the kind of a node, and its attributes that are rows."""
     op: Op = node._op
     attrs: list[float] = []
     fixed: list[tuple[str, Any]] = []
     for name in op.attrs:
-        x = node._note("static")[name]
+        x = node._get_extra("static")[name]
         if isinstance(x, Real) and not isinstance(x, bool):
             attrs.append(float(x))
         elif isinstance(x, bool | str | None):
             fixed.append((name, x))
         else:
-            raise _refused(op, f"Its attribute {name}={x!r} is not a number.")
-    passes = node in reached
-    wants = [
-        passes and x.__class__ is not float and rule is not None and x._requires_grad
+            raise _unsupported(op, f"Its attribute {name}={x!r} is not a number.")
+    has_gradient = node in reached
+    needs_grad = [
+        has_gradient and x.__class__ is not float and rule is not None and x._requires_grad
         for x, rule in zip(node._inputs, op.rules, strict=True)
     ]
-    return Kind(op, tuple(fixed), tuple(wants)), attrs
+    return NodeKind(op, tuple(fixed), tuple(needs_grad)), attrs
 
 
-def _scheduled(kinds: Sequence[int], reads: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
+def _schedule_runs(kinds: Sequence[int], reads: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
     """Yield runs of nodes of one kind, greedily: the kind with most ready nodes, then nodes of it that become ready.
 
     Ready nodes are first in, first out, so that neighbours in a run rarely depend on each other.
     """
     users: list[list[int]] = [[] for _ in kinds]
-    waiting = [len(read) for read in reads]
+    pending = [len(read) for read in reads]
     ready: dict[int, deque[int]] = {}
     for k, read in enumerate(reads):
-        for one in read:
-            users[one].append(k)
+        for operand in read:
+            users[operand].append(k)
         if not read:
             ready.setdefault(kinds[k], deque()).append(k)
     while ready:
@@ -236,8 +236,8 @@ def _scheduled(kinds: Sequence[int], reads: Sequence[Sequence[int]]) -> Iterator
             k = queue.popleft()
             run.append(k)
             for user in users[k]:
-                waiting[user] -= 1
-                if not waiting[user]:
+                pending[user] -= 1
+                if not pending[user]:
                     ready.setdefault(kinds[user], deque()).append(user)
         del ready[kind]
         yield kind, run

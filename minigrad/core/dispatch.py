@@ -14,28 +14,28 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from minigrad.core.effects import Effects, listen, unheard
+from minigrad.core.effects import Effects, disable_effects, listen
 from minigrad.core.errors import DeviceError, DTypeError, OutOfMemoryError
 from minigrad.core.modes import modes
-from minigrad.core.packages import changed
-from minigrad.core.symbolic import plain
+from minigrad.core.packages import explain_error
+from minigrad.core.symbolic import concrete
 
 __all__ = [
     "PYTHON",
     "Call",
+    "accept_raw_values",
     "apply_raw",
+    "disable_taps",
     "dispatch",
+    "get_kernels",
+    "is_tapped",
     "kernel",
-    "kernels_of",
-    "on_raw_numbers",
     "operations",
-    "raw_numbers",
-    "runner",
+    "register_raw_types",
+    "register_runner",
+    "register_synchronizer",
     "synchronize",
     "tap",
-    "tapped",
-    "untapped",
-    "waits",
 ]
 
 PYTHON = "python"  # the device of Values, whose kernels compute on floats
@@ -45,9 +45,9 @@ Tap = Callable[["Call"], None]
 
 _registry: dict[str, dict[str, Kernel]] = {}  # operation -> device -> kernel
 _runners: dict[str, Callable[..., Any]] = {}  # device -> how its kernels are called, if not directly
-_waits: dict[str, Callable[[], None]] = {}  # device -> function that waits for its kernels
-_raw: dict[type, tuple[str, Callable[..., Any]]] = {}  # raw type -> its device, and how to call kernels
-_around: list[Callable[[], AbstractContextManager[Any]]] = []  # contexts of a backward pass on raw values
+_synchronizers: dict[str, Callable[[], None]] = {}  # device -> function that waits for its kernels
+_raw_types: dict[type, tuple[str, Callable[..., Any]]] = {}  # raw type -> its device, and how to call kernels
+_pass_contexts: list[Callable[[], AbstractContextManager[Any]]] = []  # contexts of a backward pass on raw values
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,13 @@ class Call:
     seconds: float
 
 
-class _Here(threading.local):
+class _ThreadState(threading.local):
     """Per-thread state."""
 
-    raw: bool = False  # inside `on_raw_numbers`
+    accepts_raw: bool = False  # inside `accept_raw_values`
 
 
-_here = _Here()
+_thread_state = _ThreadState()
 
 
 def kernel(op: str, device: str) -> Callable[[Kernel], Kernel]:
@@ -77,7 +77,7 @@ def kernel(op: str, device: str) -> Callable[[Kernel], Kernel]:
 
     The kernel receives the raw operands and the attributes as keyword arguments, and returns the raw result: a tuple,
     outputs first, if the op has several outputs or auxiliary results. How it writes to ``out`` depends on the device;
-    see `runner`.
+    see `register_runner`.
 
     >>> @kernel("twice", "python")
     ... def twice(a: float) -> float:
@@ -93,7 +93,7 @@ def kernel(op: str, device: str) -> Callable[[Kernel], Kernel]:
     return register
 
 
-def runner(device: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def register_runner(device: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function to call the kernels of `device`: run(kernel, inputs, attrs, out).
 
     Devices with mutable arrays need one. It writes into `out` if given, and returns it.
@@ -106,9 +106,9 @@ def runner(device: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return register
 
 
-def waits(device: str, wait: Callable[[], None]) -> None:
+def register_synchronizer(device: str, wait: Callable[[], None]) -> None:
     """Register `wait`, which blocks until all kernels of the asynchronous `device` have finished."""
-    _waits[device] = wait
+    _synchronizers[device] = wait
 
 
 def synchronize() -> None:
@@ -116,50 +116,50 @@ def synchronize() -> None:
 
     >>> synchronize()
     """
-    for wait in set(_waits.values()):
+    for wait in set(_synchronizers.values()):
         wait()
 
 
-def raw_numbers(
-    device: str, types: Iterable[type], run: Callable[..., Any], around: Callable[[], AbstractContextManager[Any]]
+def register_raw_types(
+    device: str, types: Iterable[type], run: Callable[..., Any], pass_context: Callable[[], AbstractContextManager[Any]]
 ) -> None:
-    """Register `types` as raw values of `device`, to which ops apply inside `on_raw_numbers`.
+    """Register `types` as raw values of `device`, to which ops apply inside `accept_raw_values`.
 
-    There run(kernel, inputs, attrs) calls a kernel, and `around` creates a context manager for an entire pass.
+    There run(kernel, inputs, attrs) calls a kernel, and `pass_context` creates a context manager for an entire pass.
     """
-    _raw.update(dict.fromkeys(types, (device, run)))
-    _around.append(around)
+    _raw_types.update(dict.fromkeys(types, (device, run)))
+    _pass_contexts.append(pass_context)
 
 
-class on_raw_numbers:
+class accept_raw_values:
     """Context manager in which ops also accept raw values, for a backward pass without taps."""
 
-    __slots__ = ("_around", "_before")
+    __slots__ = ("_contexts", "_old_value")
 
     def __enter__(self) -> None:
-        self._before = _here.raw
-        self._around = [block() for block in _around]
-        for block in self._around:
+        self._old_value = _thread_state.accepts_raw
+        self._contexts = [block() for block in _pass_contexts]
+        for block in self._contexts:
             block.__enter__()
-        _here.raw = True
+        _thread_state.accepts_raw = True
 
     def __exit__(self, *raised: Any) -> None:
-        _here.raw = self._before
-        for block in reversed(self._around):
+        _thread_state.accepts_raw = self._old_value
+        for block in reversed(self._contexts):
             block.__exit__(*raised)
 
 
 def apply_raw(op: str, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-    """Apply `op` to raw values inside `on_raw_numbers`; NotImplemented if no input has a registered type."""
-    if _here.raw:
+    """Apply `op` to raw values inside `accept_raw_values`; NotImplemented if no input has a registered type."""
+    if _thread_state.accepts_raw:
         for x in inputs:
-            if x.__class__ in _raw:
-                device, run = _raw[x.__class__]
+            if x.__class__ in _raw_types:
+                device, run = _raw_types[x.__class__]
                 return run(_registry[op][device], inputs, attrs)
     return NotImplemented
 
 
-def kernels_of(op: str) -> Mapping[str, Kernel]:
+def get_kernels(op: str) -> Mapping[str, Kernel]:
     """Return the kernels of `op` by device, a live view that includes later registrations."""
     return _registry.setdefault(op, {})
 
@@ -181,39 +181,39 @@ def dispatch(
     try:
         function = _registry[op][device]
     except KeyError:
-        raise DeviceError(_missing(op, device)) from None
+        raise DeviceError(_missing_kernel_message(op, device)) from None
     run = _runners.get(device)
     if run is None and out is not None:
         raise DeviceError(f"{op}: out= is not supported on the device {device!r}, whose values are immutable.")
     listeners = modes.kernel_called
-    start, given, operands = 0.0, attrs or {}, inputs
+    start, call_attrs, operands = 0.0, attrs or {}, inputs
     if listeners:
-        start, given, operands = time.perf_counter(), plain(given), plain(inputs)
+        start, call_attrs, operands = time.perf_counter(), concrete(call_attrs), concrete(inputs)
     if run is not None:
         try:
-            result = run(function, operands, given, out)
+            result = run(function, operands, call_attrs, out)
         except OverflowError as error:
-            raise DTypeError(_too_large(op, inputs, error)) from None
+            raise DTypeError(_overflow_message(op, inputs, error)) from None
         except MemoryError as error:
             raise OutOfMemoryError(f"{op}: {error}") from None
         except (AttributeError, ImportError) as error:
-            if (said := changed(error, op)) is None:
+            if (explanation := explain_error(error, op)) is None:
                 raise
-            raise said from None
+            raise explanation from None
     else:
         result = function(*inputs, **attrs) if attrs else function(*inputs)
     if not listeners:
         return result
-    if device in _waits:
-        _waits[device]()
+    if device in _synchronizers:
+        _synchronizers[device]()
     call = Call(op, device, inputs, attrs or {}, out, result, time.perf_counter() - start)
-    with untapped():  # a listener may compute, and must not be notified of its own calls
+    with disable_taps():  # a listener may compute, and must not be notified of its own calls
         for listener in listeners:
             listener.kernel_called(call)
     return result
 
 
-def _too_large(op: str, inputs: tuple[Any, ...], error: OverflowError) -> str:
+def _overflow_message(op: str, inputs: tuple[Any, ...], error: OverflowError) -> str:
     types = " and ".join(sorted({str(x.dtype) for x in inputs if hasattr(x, "dtype")}))
     return (
         f"{op}: value cannot be converted to type {types} without overflow: {error}.\n"
@@ -221,7 +221,7 @@ def _too_large(op: str, inputs: tuple[Any, ...], error: OverflowError) -> str:
     )
 
 
-def _missing(op: str, device: str) -> str:
+def _missing_kernel_message(op: str, device: str) -> str:
     devices = ", ".join(_registry.get(op, ())) or "no device"
     return (
         f"{op}: no kernel for device {device!r}; it has one for {devices}.\n  Add one: @mg.kernel({op!r}, {device!r})"
@@ -251,11 +251,11 @@ def tap(listener: Tap) -> AbstractContextManager[None]:
     return listen(_Tap(listener))
 
 
-def untapped() -> AbstractContextManager[None]:
+def disable_taps() -> AbstractContextManager[None]:
     """Return a context manager that disables the taps of this thread."""
-    return unheard("kernel_called")
+    return disable_effects("kernel_called")
 
 
-def tapped() -> bool:
+def is_tapped() -> bool:
     """Return whether this thread has an active tap."""
     return bool(modes.kernel_called)

@@ -21,6 +21,7 @@ __all__ = [
     "as_dtype",
     "bool",
     "dtype",
+    "dtype_of_scalar",
     "finfo",
     "float32",
     "float64",
@@ -28,7 +29,6 @@ __all__ = [
     "iinfo",
     "int32",
     "int64",
-    "of_number",
     "promote_types",
     "result_type",
     "set_default_dtype",
@@ -153,7 +153,7 @@ def as_dtype(x: Any) -> DType:
     raise DTypeError(f"dtype: expected one of {', '.join(DTYPES)}, but got {x!r}.\n  Write mg.float32, for example.")
 
 
-def of_number(x: float) -> DType:
+def dtype_of_scalar(x: float) -> DType:
     """Return the dtype of a tensor created from a Python scalar: bool, int64 or the default float dtype."""
     return bool if isinstance(x, bool_) else int64 if isinstance(x, int) else _default
 
@@ -188,11 +188,11 @@ def result_type(tensors: Iterable[DType], scalars: Iterable[DType] = (), numbers
     """
     result: DType | None = None
     for rank in (tensors, scalars, numbers):
-        here: DType | None = None
+        promoted: DType | None = None
         for dtype in rank:
-            here = dtype if here is None else promote_types(here, dtype)
-        if here is not None and (result is None or here.kind > result.kind):
-            result = here
+            promoted = dtype if promoted is None else promote_types(promoted, dtype)
+        if promoted is not None and (result is None or promoted.kind > result.kind):
+            result = promoted
     if result is None:
         raise DTypeError("result_type: at least one dtype is required.")
     return result

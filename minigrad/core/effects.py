@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.core.modes import Block, modes
+from minigrad.core.modes import ModeContext, modes
 
 # The reported objects belong to higher layers, which this module cannot import: the names document the types.
 Call = Any
@@ -31,7 +31,7 @@ Optimizer = Any
 Storage = Any
 Tensor = Any
 
-__all__ = ["EFFECTS", "Effects", "listen", "unheard"]
+__all__ = ["EFFECTS", "Effects", "disable_effects", "listen"]
 
 
 class Effects:
@@ -74,7 +74,7 @@ class Effects:
     def generator_seeded(self, generator: Generator) -> None:
         """`generator` was seeded."""
 
-    def generator_state_read(self, what: str) -> None:
+    def generator_state_read(self, attribute: str) -> None:
         """Python reads generator state that differs between runs, such as the seed."""
 
     def elements_drawn(self, generator: Generator, first: int, count: int) -> tuple[int, int]:
@@ -95,13 +95,13 @@ class Effects:
 EFFECTS = tuple([name for name in vars(Effects) if not name.startswith("_")])
 
 
-def listen(effects: Effects) -> Block:
+def listen(effects: Effects) -> ModeContext:
     """Return a context manager that adds `effects` to the listeners of this thread."""
-    kind = type(effects)
-    heard = [name for name in EFFECTS if getattr(kind, name) is not getattr(Effects, name)]
-    return Block(lambda: {name: (*getattr(modes, name), effects) for name in heard})
+    listener_class = type(effects)
+    overridden = [name for name in EFFECTS if getattr(listener_class, name) is not getattr(Effects, name)]
+    return ModeContext(lambda: {name: (*getattr(modes, name), effects) for name in overridden})
 
 
-def unheard(*names: str) -> Block:
+def disable_effects(*names: str) -> ModeContext:
     """Return a context manager that disables the named effects, by default all."""
-    return Block(lambda: dict.fromkeys(names or EFFECTS, ()))
+    return ModeContext(lambda: dict.fromkeys(names or EFFECTS, ()))

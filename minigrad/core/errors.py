@@ -56,18 +56,18 @@ __all__ = [
     "ShapeError",
     "TidiedError",
     "WorkerError",
-    "a_kind",
-    "caller",
-    "caller_line",
+    "check_callable",
     "check_flag",
-    "check_function",
+    "describe_type",
     "printable",
     "source_line",
+    "user_frame",
+    "user_source_line",
 ]
 
 
 # Terminal control characters, bidirectional overrides, and lone surrogates, which cannot be encoded.
-_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
@@ -77,7 +77,7 @@ def printable(text: str) -> str:
     names\\x1b[31m of
     others
     """
-    return _COMMANDS.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 class MinigradError(Exception):
@@ -158,32 +158,32 @@ class GradcheckError(MinigradError, AssertionError, RuntimeError):
     """Raised if a gradient differs from its finite difference; in PyTorch a RuntimeError."""
 
 
-def a_kind(x: object) -> str:
+def describe_type(x: object) -> str:
     """Return the type of `x` with its article for messages: "a str", "an int", "a torch.Tensor"."""
-    name, home = type(x).__name__, type(x).__module__
-    name = f"{home}.{name}" if home.startswith("torch") else name
+    name, module = type(x).__name__, type(x).__module__
+    name = f"{module}.{name}" if module.startswith("torch") else name
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
-def check_flag(x: object, asked: str) -> None:
+def check_flag(x: object, func_name: str) -> None:
     """Raise DTypeError unless `x` is True, False, 1 or 0."""
     if x not in (True, False):
-        raise DTypeError(f"{asked}: expected True or False, but got {x!r}.")
+        raise DTypeError(f"{func_name}: expected True or False, but got {x!r}.")
 
 
-def check_function(x: object, asked: str) -> None:
+def check_callable(x: object, func_name: str) -> None:
     """Raise DTypeError unless `x` is callable."""
     if not callable(x):
-        raise DTypeError(f"{asked}: {x!r:.100} is {a_kind(x)}; expected a callable.")
+        raise DTypeError(f"{func_name}: {x!r:.100} is {describe_type(x)}; expected a callable.")
 
 
-_HOUSE = ("minigrad", "minigrad_viz")  # the viewer calls models too, so its frames are skipped as well
+_OWN_PACKAGES = ("minigrad", "minigrad_viz")  # the viewer calls models too, so its frames are skipped as well
 
 
-def caller() -> tuple[str, int]:
+def user_frame() -> tuple[str, int]:
     """Return the file and line of the innermost frame outside minigrad and its viewer."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _HOUSE:
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _OWN_PACKAGES:
         frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno
 
@@ -193,6 +193,6 @@ def source_line(file: str, line: int) -> str:
     return f"{file}:{line}: {linecache.getline(file, line).strip()}"
 
 
-def caller_line() -> str:
+def user_source_line() -> str:
     """Return the current line outside minigrad as ``file:line: code``."""
-    return source_line(*caller())
+    return source_line(*user_frame())

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.core.errors import check_flag
-from minigrad.core.modes import REASON, Block, detour, modes
+from minigrad.core.modes import REASON, ModeContext, modes, slow_path
 
 __all__ = [
     "Scope",
+    "copy_overwritten",
     "enable_grad",
     "inference_mode",
     "is_grad_enabled",
-    "keep_lines",
-    "keep_operands",
     "no_grad",
+    "record_lines",
     "scope",
     "set_grad_enabled",
     "strict_shapes",
@@ -24,13 +24,13 @@ __all__ = [
 
 def no_grad(function: Callable[..., Any] | None = None) -> Any:
     """Context manager or decorator that disables gradient computation: results do not require grad."""
-    block = Block(lambda: {"grad": False})
+    block = ModeContext(lambda: {"grad": False})
     return block if function is None else block(function)
 
 
 def enable_grad(function: Callable[..., Any] | None = None) -> Any:
     """Context manager or decorator that enables gradient computation inside `no_grad`."""
-    block = Block(lambda: {"grad": True})
+    block = ModeContext(lambda: {"grad": True})
     return block if function is None else block(function)
 
 
@@ -39,32 +39,32 @@ class set_grad_enabled:
 
     def __init__(self, mode: bool) -> None:
         check_flag(mode, "set_grad_enabled")
-        self._mode, self._before = mode, (modes.grad, modes.off)
-        _switch(mode, not mode)
+        self._mode, self._old_state = mode, (modes.grad, modes.disabled_globally)
+        _set_grad_mode(mode, not mode)
 
     def __enter__(self) -> None:
         pass  # already set by the constructor
 
     def __exit__(self, *_: object) -> None:
-        _switch(*self._before)
+        _set_grad_mode(*self._old_state)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        _switch(*self._before)
-        return Block(lambda: {"grad": self._mode})(function)
+        _set_grad_mode(*self._old_state)
+        return ModeContext(lambda: {"grad": self._mode})(function)
 
 
-def _switch(grad: bool, off: bool) -> None:
-    reasons = detour.reasons
-    if off and not modes.off:
+def _set_grad_mode(grad: bool, is_off: bool) -> None:
+    reasons = slow_path.reasons
+    if is_off and not modes.disabled_globally:
         reasons += REASON
-    elif modes.off and not off:
+    elif modes.disabled_globally and not is_off:
         del reasons[-1]
-    modes.grad, modes.off = grad, off
+    modes.grad, modes.disabled_globally = grad, is_off
 
 
 def inference_mode(mode: Any = True) -> Any:
     """Context manager like `no_grad`, or `enable_grad` if `mode` is False. Unlike PyTorch, versions are counted."""
-    return no_grad(mode) if callable(mode) else Block(lambda: {"grad": not mode})
+    return no_grad(mode) if callable(mode) else ModeContext(lambda: {"grad": not mode})
 
 
 def is_grad_enabled() -> bool:
@@ -82,9 +82,9 @@ class Scope(str):
     module: Any
 
     def __new__(cls, name: str, outer: Scope | None = None) -> Scope:
-        entered = super().__new__(cls, f"{outer}/{name}" if outer else name)
-        entered.name, entered.outer, entered.module = name, outer or None, None
-        return entered
+        new_scope = super().__new__(cls, f"{outer}/{name}" if outer else name)
+        new_scope.name, new_scope.outer, new_scope.module = name, outer or None, None
+        return new_scope
 
     def __reduce__(self) -> tuple[Any, ...]:
         return str, (str(self),)  # unpickles as a str: entries are specific to this process
@@ -92,17 +92,17 @@ class Scope(str):
 
 def scope(name: str) -> Any:
     """Name the nodes created inside ``with mg.scope("layer1")``; nested scopes are joined by slashes."""
-    return Block(lambda: {"scope": Scope(str(name), modes.scope or None)})
+    return ModeContext(lambda: {"scope": Scope(str(name), modes.scope or None)})
 
 
-def keep_lines() -> Any:
+def record_lines() -> Any:
     """Context manager in which each node stores the source line that created it."""
-    return Block(lambda: {"lines": True})
+    return ModeContext(lambda: {"lines": True})
 
 
-def keep_operands() -> Any:
+def copy_overwritten() -> Any:
     """Context manager in which listeners receive a copy of what an in-place write overwrites."""
-    return Block(lambda: {"keeps_operands": True})
+    return ModeContext(lambda: {"keeps_operands": True})
 
 
 def strict_shapes(mode: bool = True) -> Any:
@@ -118,4 +118,4 @@ def strict_shapes(mode: bool = True) -> Any:
     minigrad.core.errors.ShapeError: sub: strict_shapes() disables broadcasting, but shapes (3, 1) and (3,) differ.
       For a result of shape (3, 3), write a.expand(3, 3) and b.expand(3, 3) for operands a and b.
     """
-    return Block(lambda: {"strict": mode})
+    return ModeContext(lambda: {"strict": mode})

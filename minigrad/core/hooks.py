@@ -10,9 +10,9 @@ import numpy as np
 from minigrad.core.graph import Node
 from minigrad.core.modes import modes
 from minigrad.core.step import check_gradient
-from minigrad.core.storage import copy_of
+from minigrad.core.storage import copy_array
 
-__all__ = ["RemovableHandle", "replaced_by"]
+__all__ = ["RemovableHandle", "apply_hook"]
 
 
 class RemovableHandle:
@@ -33,15 +33,15 @@ class RemovableHandle:
         self.remove()
 
 
-def replaced_by(hook: Callable[[Any], Any], gradient: Any, wrap: Callable[[Any], Any]) -> Any:
+def apply_hook(hook: Callable[[Any], Any], gradient: Any, wrap: Callable[[Any], Any]) -> Any:
     """Call `hook` with a gradient, `wrap`ped if it is a raw array, and return the result, or the gradient if None."""
-    given: Any = gradient if isinstance(gradient, Node) else wrap(np.asanyarray(gradient))
-    found = hook(given)
-    if found is None:
-        found = given
+    tensor: Any = gradient if isinstance(gradient, Node) else wrap(np.asanyarray(gradient))
+    result = hook(tensor)
+    if result is None:
+        result = tensor
     else:
-        check_gradient(found, given._array, "register_hook: the result of the hook", "the gradient")
+        check_gradient(result, tensor._array, "register_hook: the result of the hook", "the gradient")
     if modes.grad:  # create_graph: the result will be differentiated
-        return found
-    fresh = copy_of(found._array)  # a copy, since the hook may store it and gradients accumulate in-place
-    return wrap(fresh) if given is gradient else fresh
+        return result
+    copy = copy_array(result._array)  # a copy, since the hook may store it and gradients accumulate in-place
+    return wrap(copy) if tensor is gradient else copy

@@ -1,8 +1,8 @@
 """Thread-local modes, changed by context managers that remain consistent when interrupted.
 
 Ctrl-C can raise wherever Python makes a call, including just before a context manager exits. The mode would then stay
-set, and after an interrupted `no_grad` nothing would be recorded any more. So a `Block` is entered and exited by a few
-instructions that make no call, and after an interrupted notebook cell all blocks are exited.
+set, and after an interrupted `no_grad` nothing would be recorded any more. So a `ModeContext` is entered and exited by
+a few instructions that make no call, and after an interrupted notebook cell all blocks are exited.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, cast
 
-__all__ = ["REASON", "Block", "detour", "leave_all", "listen", "modes"]
+__all__ = ["REASON", "ModeContext", "exit_all", "modes", "register_cell_callback", "slow_path"]
 
 REASON = (None,)
 
 
-class _Detour:
+class _SlowPath:
     """The reasons, over all threads, for which a `Value` must not use its fast path: a listener, a scope, `no_grad`, …
 
     While there are none, a `Value` computes with floats without `dispatch`. A single list for all threads is fast to
@@ -34,12 +34,12 @@ class _Detour:
         self.reasons: list[None] = []
 
 
-detour = _Detour()
+slow_path = _SlowPath()
 
 
 class _Modes(threading.local):
     grad: bool = True
-    off: bool = False  # whether grad mode was disabled by `set_grad_enabled`, outside any block
+    disabled_globally: bool = False  # whether grad mode was disabled by `set_grad_enabled`, outside any block
     scope: Any = ""  # a Scope, or "" outside any scope
     lines: bool = False
     strict: bool = False
@@ -52,13 +52,13 @@ class _Modes(threading.local):
     module_called = optimizer_stepping = option_read = kernel_called
 
     def __init__(self) -> None:
-        self.before: list[dict[str, Any]] = []  # what each open block of this thread will restore
+        self.saved_states: list[dict[str, Any]] = []  # what each open block of this thread will restore
 
 
 modes = _Modes()
 
 
-class Block:
+class ModeContext:
     """Context manager or decorator, also of generators, that changes the modes of this thread."""
 
     def __init__(self, changes: Callable[[], dict[str, Any]]) -> None:
@@ -67,27 +67,27 @@ class Block:
     def __enter__(self) -> None:
         changes = self._changes()
         saved = ({name: getattr(modes, name) for name in changes},)
-        now, before, reasons = modes.__dict__, modes.before, detour.reasons
-        before += saved  # no calls from here on: Python checks for interrupts only at calls
-        now |= changes
+        current, stack, reasons = modes.__dict__, modes.saved_states, slow_path.reasons
+        stack += saved  # no calls from here on: Python checks for interrupts only at calls
+        current |= changes
         reasons += REASON
 
     def __exit__(self, kind: object = None, error: BaseException | None = None, *_: object) -> None:
-        scope, now, before, reasons = modes.scope, modes.__dict__, modes.before, detour.reasons
-        if before:  # else it was already exited after an interrupt, as in a suspended generator
-            now |= before[-1]  # no calls before everything is restored
-            del before[-1], reasons[-1]
+        scope, current, stack, reasons = modes.scope, modes.__dict__, modes.saved_states, slow_path.reasons
+        if stack:  # else it was already exited after an interrupt, as in a suspended generator
+            current |= stack[-1]  # no calls before everything is restored
+            del stack[-1], reasons[-1]
         if error:  # the scope in which it was raised, for display
             error.__dict__.setdefault("minigrad_scope", scope)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def inside(*args: Any, **keywords: Any) -> Any:
+        def call_in_block(*args: Any, **keywords: Any) -> Any:
             with self:
                 return function(*args, **keywords)
 
         @functools.wraps(function)
-        def between_yields(*args: Any, **keywords: Any) -> Any:  # not while the generator is suspended
+        def resume_in_block(*args: Any, **keywords: Any) -> Any:  # not while the generator is suspended
             sent, generator = None, function(*args, **keywords)
             with closing(generator):
                 while True:
@@ -98,30 +98,30 @@ class Block:
                         return end.value
                     sent = yield item
 
-        return between_yields if inspect.isgeneratorfunction(function) else inside
+        return resume_in_block if inspect.isgeneratorfunction(function) else call_in_block
 
 
-def leave_all() -> None:
+def exit_all() -> None:
     """Exit all open blocks of this thread.
 
     >>> import minigrad as mg
     >>> mg.no_grad().__enter__()
-    >>> leave_all()
+    >>> exit_all()
     >>> mg.is_grad_enabled()
     True
     """
-    latest = Block(dict)  # exiting any block exits the latest one
-    while modes.before:
-        latest.__exit__()
+    context = ModeContext(dict)  # exiting any block exits the latest one
+    while modes.saved_states:
+        context.__exit__()
 
 
-def _ended(result: Any) -> None:
+def _on_cell_end(result: Any) -> None:
     """IPython's ``post_run_cell`` callback."""
     if isinstance(result.error_in_exec, KeyboardInterrupt):
-        leave_all()
+        exit_all()
 
 
-def listen() -> None:
+def register_cell_callback() -> None:
     """Register the cell callback if this process runs IPython or a notebook."""
     if "IPython" in sys.modules and (shell := sys.modules["IPython"].get_ipython()) is not None:
-        shell.events.register("post_run_cell", _ended)
+        shell.events.register("post_run_cell", _on_cell_end)

@@ -7,16 +7,28 @@ from functools import partial
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
+from minigrad.core.deprecation import DeprecatedAlias
 from minigrad.core.dispatch import apply_raw, dispatch
-from minigrad.core.errors import DeclarationError, DTypeError, a_kind
-from minigrad.core.rules import Rule, SavePlan, Signature, adapt, check_declaration, names_read, save_plan
+from minigrad.core.errors import DeclarationError, DTypeError, describe_type
+from minigrad.core.rules import OpSignature, Rule, SavePlan, adapt_rule, check_declaration, read_names, save_plan
 
-__all__ = ["ANY", "OPS", "POSITIVE", "Domain", "Op", "Operand", "adjoint", "close_table", "forward", "is_own"]
+__all__ = [
+    "ANY",
+    "OPS",
+    "POSITIVE",
+    "Domain",
+    "Op",
+    "Operand",
+    "adjoint_formula",
+    "forward_declared",
+    "freeze_builtins",
+    "is_builtin",
+]
 
 OPS: dict[str, Op] = {}
 """Every declared operation by name. Tests are generated from this table."""
 
-_FORWARD: dict[str, Op] = {}  # ops that have been referenced but not declared yet
+_PENDING: dict[str, Op] = {}  # ops that have been referenced but not declared yet
 
 
 class Domain(NamedTuple):
@@ -81,12 +93,12 @@ class Op:
     >>> _ = OPS.pop("cube")  # remove the example
     """
 
-    __signature__ = Signature()
+    __signature__ = OpSignature()
 
     COMPARISON, SUM, PREFIX, PRODUCT, POWER, ATOM = range(6)  # precedences, loosest first
 
     def __new__(cls, name: str = "", *_: Any, **__: Any) -> Op:
-        return _FORWARD.pop(name, None) or super().__new__(cls)
+        return _PENDING.pop(name, None) or super().__new__(cls)
 
     def __init__(
         self,
@@ -116,57 +128,64 @@ class Op:
         self.aux = tuple(aux)
         self.attrs = tuple(attrs)
         self.defaults = {k: v for k, v in attrs.items() if v is not ...} if isinstance(attrs, Mapping) else {}
-        self._arity, self._named = len(self.inputs), frozenset(self.attrs)
+        self._input_count, self._attr_names = len(self.inputs), frozenset(self.attrs)
         self.outputs = outputs
         self.precedence = precedence
         self.promotes, self.meaning = promotes, meaning
         self.view = view
         self.variadic = variadic
-        self.inlined: Rule | None = None  # a specialised implementation for tensors, if one exists
-        self._plans: dict[tuple[bool, ...], SavePlan | None] = {}
+        self.fast_path: Rule | None = None  # a specialised implementation for tensors, if one exists
+        self._save_plans: dict[tuple[bool, ...], SavePlan | None] = {}
         printed: tuple[Rule | str | None, ...] = self.vjp if shown is None else tuple(shown)
-        self.parts = tuple([f"y{k}" for k in range(outputs)]) if outputs > 1 else ()
+        self.output_names = tuple([f"y{k}" for k in range(outputs)]) if outputs > 1 else ()
         self._check_name()
         check_declaration(self, printed)
-        self.reads = tuple(names_read(self, rule) for rule in self.vjp)
-        read = frozenset().union(*self.reads)
-        self.shapes = tuple(sorted(read & {f"{name}_shape" for name in self.inputs}))
-        self.saves = read & {"y", *self.parts, *self.inputs, *self.aux}
-        self.rules = tuple(adapt(self, rule) for rule in self.vjp)
-        self.shown = tuple(rule if isinstance(rule, str) else adapt(self, rule) for rule in printed)
+        self.reads = tuple(read_names(self, rule) for rule in self.vjp)
+        names = frozenset().union(*self.reads)
+        self.shapes = tuple(sorted(names & {f"{name}_shape" for name in self.inputs}))
+        self.saves = names & {"y", *self.output_names, *self.inputs, *self.aux}
+        self.rules = tuple(adapt_rule(self, rule) for rule in self.vjp)
+        self.shown = tuple(rule if isinstance(rule, str) else adapt_rule(self, rule) for rule in printed)
         self.differentiable = any(rule is not None for rule in self.vjp)
         static = self.aux or self.attrs or self.shapes or self.outputs > 1 or variadic
-        self.plain = None if static or self.joint or None in self.vjp or len(self.vjp) > 2 else self.rules
-        self.__doc__ = self._described()
+        self.simple_rules = None if static or self.joint or None in self.vjp or len(self.vjp) > 2 else self.rules
+        self.__doc__ = self._build_doc()
         if listed:
             OPS[name] = self
 
-    def _described(self) -> str:
+    def _build_doc(self) -> str:
         """Return the docstring of the op: its formula, its operands, and which of them are differentiable."""
-        formula, free = self.formula, [x for x, rule in zip(self.inputs, self.vjp, strict=True) if rule is not None]
+        formula, differentiable = (
+            self.formula,
+            [x for x, rule in zip(self.inputs, self.vjp, strict=True) if rule is not None],
+        )
         for name in self.inputs:
             formula = formula.replace(f"{{{name}}}", name)
-        of = "floats, Values, and tensors, elementwise" if self.domain else "tensors"
-        slopes = f"It is differentiable with respect to {' and '.join(free)}." if free else "It is not differentiable."
-        whole = " Ints and bools are promoted to the default float dtype." if self.promotes == "float" else ""
-        return f"The operation ${formula}$ on {of}.\n\n{slopes}{whole}"
+        operand_kinds = "floats, Values, and tensors, elementwise" if self.domain else "tensors"
+        derivative_note = (
+            f"It is differentiable with respect to {' and '.join(differentiable)}."
+            if differentiable
+            else "It is not differentiable."
+        )
+        promotion_note = " Ints and bools are promoted to the default float dtype." if self.promotes == "float" else ""
+        return f"The operation ${formula}$ on {operand_kinds}.\n\n{derivative_note}{promotion_note}"
 
     def _check_name(self) -> None:
         if not f"_{self.name}".isidentifier():
             raise DeclarationError(f"Op {self.name!r}: the name must be an identifier.")
-        if self.name in _own:
+        if self.name in _BUILTIN_NAMES:
             raise DeclarationError(f"Op {self.name!r} is a built-in op of minigrad; choose another name.")
-        if not _own and self.name in OPS:
+        if not _BUILTIN_NAMES and self.name in OPS:
             raise DeclarationError(f"Op {self.name!r} is already declared.")
 
-    def plan(self, edges: tuple[Any, ...]) -> SavePlan | None:
+    def plan_saves(self, edges: tuple[Any, ...]) -> SavePlan | None:
         """Return what to save if the operands with an edge require grad; None if none of those has a rule."""
-        wants = tuple([edge is not None for edge in edges])
+        needs_grad = tuple([edge is not None for edge in edges])
         if self.variadic:  # there are too many combinations to cache
-            return save_plan(self, wants)
-        if wants not in self._plans:
-            self._plans[wants] = save_plan(self, wants)
-        return self._plans[wants]
+            return save_plan(self, needs_grad)
+        if needs_grad not in self._save_plans:
+            self._save_plans[needs_grad] = save_plan(self, needs_grad)
+        return self._save_plans[needs_grad]
 
     def rules_for(self, count: int) -> tuple[Rule | None, ...]:
         """Return one rule for each of `count` operands."""
@@ -175,35 +194,33 @@ class Op:
             return self.rules
         return (rule,) * count if self.joint else tuple([partial(rule, slot=slot) for slot in range(count)])
 
-    def products(
-        self, slots: Sequence[int], rules: tuple[Any, ...], g: Any, *operands: Any, **static: Any
-    ) -> list[Any]:
+    def vjps(self, slots: Sequence[int], rules: tuple[Any, ...], g: Any, *operands: Any, **static: Any) -> list[Any]:
         """Return the vector-Jacobian products of the operands at `slots`; `rules` has one rule per operand."""
         if self.joint:
-            found = rules[0](g, *operands, **static)
-            return [found[slot] for slot in slots]
+            gradients = rules[0](g, *operands, **static)
+            return [gradients[slot] for slot in slots]
         return [rules[slot](g, *operands, **static) for slot in slots]
 
-    def bind(self, given: tuple[Any, ...], attrs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Split `given` into operands and attributes, which keyword arguments and defaults complete.
+    def bind(self, args: tuple[Any, ...], attrs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Split `args` into operands and attributes, which keyword arguments and defaults complete.
 
         Raises DTypeError if operands or attributes do not match the declaration.
         """
-        count = len(given) if self.variadic else len(self.inputs)
-        placed = dict(zip(self.attrs, given[count:], strict=False))
-        bound = {**self.defaults, **placed, **attrs}
-        twice = not placed.keys().isdisjoint(attrs)
-        if len(given) < count or len(given) > count + len(placed) or twice or bound.keys() != set(self.attrs):
-            shown = ", ".join([*["…"] * len(given), *(f"{name}=…" for name in attrs)])
-            asked = [f"{name}={self.defaults.get(name, '…')}" for name in self.attrs]
+        count = len(args) if self.variadic else len(self.inputs)
+        positional = dict(zip(self.attrs, args[count:], strict=False))
+        bound = {**self.defaults, **positional, **attrs}
+        has_duplicate = not positional.keys().isdisjoint(attrs)
+        if len(args) < count or len(args) > count + len(positional) or has_duplicate or bound.keys() != set(self.attrs):
+            shown = ", ".join([*["…"] * len(args), *(f"{name}=…" for name in attrs)])
+            signature = [f"{name}={self.defaults.get(name, '…')}" for name in self.attrs]
             raise DTypeError(
                 f"{self.name}() received an invalid combination of arguments: got ({shown}) but expected "
-                f"({', '.join([*self.inputs, *asked])})."
+                f"({', '.join([*self.inputs, *signature])})."
             )
         for name, x in bound.items() if self.domain else ():
             if isinstance(x, str | Sequence):
-                raise DTypeError(f"{self.name}: {name}={x!r} is {a_kind(x)}; expected a Python scalar.")
-        return given[:count], bound
+                raise DTypeError(f"{self.name}: {name}={x!r} is {describe_type(x)}; expected a Python scalar.")
+        return args[:count], bound
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
         """Apply the op: scalars give a float, a `Value` a `Value`, a tensor a tensor, a formula a formula.
@@ -211,7 +228,7 @@ class Op:
         Attributes may be positional, as in ``clamp(x, 0.0, 1.0)``. Comparisons of scalars return a bool. Raises
         DTypeError for operands of other types, a wrong number of them, or unknown attributes.
         """
-        if len(inputs) != self._arity or attrs.keys() != self._named or (attrs and self.domain):
+        if len(inputs) != self._input_count or attrs.keys() != self._attr_names or (attrs and self.domain):
             inputs, attrs = self.bind(inputs, attrs)
         for operand in inputs:
             if isinstance(operand, Operand):
@@ -222,42 +239,45 @@ class Op:
         for operand in inputs:
             if not isinstance(operand, Real):
                 raise DTypeError(
-                    f"{self.name}: {operand!r} is {a_kind(operand)}; expected a Python scalar, a Value or a tensor.\n"
-                    "  Convert sequences to a tensor first: mg.tensor(…)."
+                    f"{self.name}: {operand!r} is {describe_type(operand)}; expected a Python scalar, a Value or a "
+                    "tensor.\n  Convert sequences to a tensor first: mg.tensor(…)."
                 )
         return dispatch(self.name, "python", tuple([x if isinstance(x, bool) else float(x) for x in inputs]), attrs)
 
     def __repr__(self) -> str:
         return f"<Op {self.name}({', '.join((*self.inputs, *self.attrs))})>"
 
+    plan = DeprecatedAlias("plan_saves")
+    products = DeprecatedAlias("vjps")
+
 
 _LETTERS = "abcdefhijk"  # g is reserved for the gradient
-_own: frozenset[str] = frozenset()
+_BUILTIN_NAMES: frozenset[str] = frozenset()
 
 
-def adjoint(operand: str) -> str:
+def adjoint_formula(operand: str) -> str:
     """Return the LaTeX of the VJP, transposed Jacobian times g, to display instead of a long rule."""
     return rf"\left(\frac{{\partial {{y}}}}{{\partial {{{operand}}}}}\right)^\top {{g}}"
 
 
-def forward(name: str) -> Op:
+def forward_declared(name: str) -> Op:
     """Return the op `name`, possibly before `ops` declares it, since the engine does not import `ops`."""
-    op = OPS.get(name) or _FORWARD.get(name)
+    op = OPS.get(name) or _PENDING.get(name)
     if op is None:
-        op = _FORWARD[name] = Op.__new__(Op)
+        op = _PENDING[name] = Op.__new__(Op)
         op.name = name
     return op
 
 
-def close_table() -> None:
+def freeze_builtins() -> None:
     """Mark the ops declared so far as built-in, so that no later declaration can replace them."""
-    global _own
-    _own = frozenset(OPS)
+    global _BUILTIN_NAMES
+    _BUILTIN_NAMES = frozenset(OPS)
 
 
-def is_own(op: Op) -> bool:
+def is_builtin(op: Op) -> bool:
     """Return whether `op` is a built-in op, rather than a Function's op of the same name."""
-    return op.name in _own and OPS[op.name] is op
+    return op.name in _BUILTIN_NAMES and OPS[op.name] is op
 
 
 class Operand:

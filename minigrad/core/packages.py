@@ -12,39 +12,47 @@ from typing import Any, NamedTuple
 
 from minigrad.core.errors import MissingPackageError
 
-__all__ = ["PACKAGES", "Range", "changed", "check", "explained", "package", "unfit"]
+__all__ = [
+    "PACKAGES",
+    "VersionRange",
+    "check_package",
+    "explain_error",
+    "explain_import_errors",
+    "import_package",
+    "incompatibility",
+]
 
 
-class Range(NamedTuple):
+class VersionRange(NamedTuple):
     """The supported versions of a package, as in pyproject.toml."""
 
     oldest: str
     tested: str
     """The newest tested version."""
-    below: str = ""
+    first_incompatible: str = ""
     """The first incompatible version, if known."""
-    instead: str = ""
+    alternative: str = ""
     """What the user can do instead."""
     extra: str = ""
     """The extra of minigrad that installs the package and its dependencies."""
 
 
 PACKAGES = {
-    "anywidget": Range("0.9.9", "0.11.0"),
-    "av": Range("13.0", "18.1.0", extra="pictures"),
-    "graphviz": Range("0.20", "0.21"),
-    "ipywidgets": Range("7.7", "8.1.9"),
-    "numpy": Range("2.1", "2.4.6"),
-    "ray": Range("2.60", "2.60.0", extra="ray"),
-    "safetensors": Range("0.5", "0.8.0"),
-    "taichi": Range("1.7.4", "1.7.4", "1.8", ', or compute by NumPy: mg.set_default_device("numpy")'),
-    "threadpoolctl": Range("3", "3.8.0"),
-    "tqdm": Range("4.60", "4.70.1"),
-    "typst": Range("0.14.5", "0.15.2", extra="pictures"),
+    "anywidget": VersionRange("0.9.9", "0.11.0"),
+    "av": VersionRange("13.0", "18.1.0", extra="pictures"),
+    "graphviz": VersionRange("0.20", "0.21"),
+    "ipywidgets": VersionRange("7.7", "8.1.9"),
+    "numpy": VersionRange("2.1", "2.4.6"),
+    "ray": VersionRange("2.60", "2.60.0", extra="ray"),
+    "safetensors": VersionRange("0.5", "0.8.0"),
+    "taichi": VersionRange("1.7.4", "1.7.4", "1.8", ', or compute by NumPy: mg.set_default_device("numpy")'),
+    "threadpoolctl": VersionRange("3", "3.8.0"),
+    "tqdm": VersionRange("4.60", "4.70.1"),
+    "typst": VersionRange("0.14.5", "0.15.2", extra="pictures"),
 }
-_OURS = ("minigrad", "minigrad_viz")
+_OWN_PACKAGES = ("minigrad", "minigrad_viz")
 # Names that minigrad uses outside kernels; `core.dispatch` attributes errors inside kernels.
-_ASKED = {
+_REQUIRED_NAMES = {
     "numpy": (
         "add allclose any arange array asanyarray asarray ascontiguousarray bincount broadcast_to "
         "concatenate copyto cos dtype empty errstate eye finfo float32 float64 from_dlpack frombuffer full "
@@ -55,53 +63,60 @@ _ASKED = {
 }
 
 
-def package(name: str, who: str, instead: str = "") -> Any:
-    """Import and return the module `name` on behalf of `who`; `instead` is an alternative to installing its package.
+def import_package(name: str, caller: str, alternative: str = "") -> Any:
+    """Import and return the module `name` on behalf of `caller`; `alternative` is an alternative to installing its
+    package.
 
     Raises MissingPackageError if the package is missing, incompatible, or fails to import.
     """
-    with explained(who, instead):
+    with explain_import_errors(caller, alternative):
         root = name.partition(".")[0]
         import_module(root)
-        check(root, who, instead)
+        check_package(root, caller, alternative)
         return import_module(name)
 
 
-def check(name: str, who: str = "minigrad", instead: str = "") -> None:
+def check_package(name: str, caller: str = "minigrad", alternative: str = "") -> None:
     """Raise MissingPackageError if an imported package has an incompatible version or lacks a required name."""
     version = _version(name)
-    if version and (wrong := unfit(name, version)):
-        raise _missing(who, f"{name} {version} is installed, {wrong}", name, instead=instead) from None
-    lost = [one for one in _ASKED.get(name, "").split() if not hasattr(sys.modules[name], one)]
-    if lost:
-        wrong = f"{_named(name)} has no {lost[0]}, which minigrad uses"
-        raise _missing(who, wrong, name, again=True, instead=instead) from None
+    if version and (problem := incompatibility(name, version)):
+        raise _missing_package_error(
+            caller, f"{name} {version} is installed, {problem}", name, alternative=alternative
+        ) from None
+    missing_names = [
+        required_name
+        for required_name in _REQUIRED_NAMES.get(name, "").split()
+        if not hasattr(sys.modules[name], required_name)
+    ]
+    if missing_names:
+        problem = f"{_name_with_version(name)} has no {missing_names[0]}, which minigrad uses"
+        raise _missing_package_error(caller, problem, name, reinstall=True, alternative=alternative) from None
 
 
-def unfit(name: str, version: str) -> str:
+def incompatibility(name: str, version: str) -> str:
     """Return why a version of a package is incompatible, "" if it is compatible.
 
-    >>> unfit("numpy", "2.1.3"), unfit("taichi", "1.8.0")
+    >>> incompatibility("numpy", "2.1.3"), incompatibility("taichi", "1.8.0")
     ('', 'but minigrad requires taichi>=1.7.4,<1.8')
     """
-    oldest, below, found = PACKAGES[name].oldest, PACKAGES[name].below, _numbers(version)
-    fits = _numbers(oldest) <= found and not (below and found >= _numbers(below))
-    return "" if fits else f"but minigrad requires {_range(name)}"
+    oldest, limit, parsed = PACKAGES[name].oldest, PACKAGES[name].first_incompatible, _parse_version(version)
+    is_compatible = _parse_version(oldest) <= parsed and not (limit and parsed >= _parse_version(limit))
+    return "" if is_compatible else f"but minigrad requires {_range(name)}"
 
 
 @contextmanager
-def explained(who: str = "minigrad", instead: str = "") -> Iterator[None]:
+def explain_import_errors(caller: str = "minigrad", alternative: str = "") -> Iterator[None]:
     """Context manager that turns errors from missing or incompatible packages into MissingPackageError."""
     try:
         yield
     except (ImportError, AttributeError) as error:
-        if (said := changed(error, who, instead)) is None:
+        if (explanation := explain_error(error, caller, alternative)) is None:
             raise
-        raise said from None
+        raise explanation from None
 
 
-def changed(
-    error: ImportError | AttributeError, who: str = "minigrad", instead: str = ""
+def explain_error(
+    error: ImportError | AttributeError, caller: str = "minigrad", alternative: str = ""
 ) -> MissingPackageError | None:
     """Return the MissingPackageError for `error` if minigrad or a dependency lacks a package or a name in it.
 
@@ -110,32 +125,42 @@ def changed(
     if isinstance(error, MissingPackageError):
         return None
     owners = _owners(error)
-    asked, what = _asked(error)
-    if asked in PACKAGES:
-        by = next((owner for owner in reversed(owners) if owner not in (asked, "importlib", "_frozen_importlib")), "")
-        if by not in PACKAGES and by not in _OURS:
+    package_name, attribute = _requested_name(error)
+    if package_name in PACKAGES:
+        importer = next(
+            (owner for owner in reversed(owners) if owner not in (package_name, "importlib", "_frozen_importlib")), ""
+        )
+        if importer not in PACKAGES and importer not in _OWN_PACKAGES:
             return None
-        if not what:
-            return _missing(who, f"the package {asked} is not installed", asked, instead=instead)
-        uses = by if by in PACKAGES else "minigrad"
-        return _missing(who, f"{_named(asked)} has no {what}, which {uses} uses", asked, again=True, instead=instead)
-    broken = next((owner for owner in reversed(owners) if owner in PACKAGES), "")
-    if not broken or isinstance(error, AttributeError):
+        if not attribute:
+            return _missing_package_error(
+                caller, f"the package {package_name} is not installed", package_name, alternative=alternative
+            )
+        dependent = importer if importer in PACKAGES else "minigrad"
+        return _missing_package_error(
+            caller,
+            f"{_name_with_version(package_name)} has no {attribute}, which {dependent} uses",
+            package_name,
+            reinstall=True,
+            alternative=alternative,
+        )
+    broken_package = next((owner for owner in reversed(owners) if owner in PACKAGES), "")
+    if not broken_package or isinstance(error, AttributeError):
         return None
-    wrong = f"{_named(broken)} cannot be imported: {_reason(error)}"
-    return _missing(who, wrong, broken, again=True, instead=instead)
+    problem = f"{_name_with_version(broken_package)} cannot be imported: {_reason(error)}"
+    return _missing_package_error(caller, problem, broken_package, reinstall=True, alternative=alternative)
 
 
 def _owners(error: BaseException) -> list[str]:
     """Return the packages in the traceback of an error, outermost call first."""
-    at, found = error.__traceback__, []
-    while at is not None:
-        found.append(_owner(at.tb_frame.f_globals.get("__name__")))
-        at = at.tb_next
-    return found
+    traceback, packages = error.__traceback__, []
+    while traceback is not None:
+        packages.append(_owner(traceback.tb_frame.f_globals.get("__name__")))
+        traceback = traceback.tb_next
+    return packages
 
 
-def _asked(error: ImportError | AttributeError) -> tuple[str, str]:
+def _requested_name(error: ImportError | AttributeError) -> tuple[str, str]:
     """Return the package and the requested name in it, "" if the package itself is missing."""
     if isinstance(error, AttributeError):
         name = error.obj.__name__ if isinstance(error.obj, ModuleType) else ""
@@ -143,7 +168,7 @@ def _asked(error: ImportError | AttributeError) -> tuple[str, str]:
     name = error.name or ""
     if isinstance(error, ModuleNotFoundError):
         return _owner(name), name.partition(".")[2]
-    return (_owner(name), found[1]) if (found := re.match("cannot import name '(.*?)'", error.msg)) else ("", "")
+    return (_owner(name), match[1]) if (match := re.match("cannot import name '(.*?)'", error.msg)) else ("", "")
 
 
 def _owner(module: str | None) -> str:
@@ -156,39 +181,43 @@ def _reason(error: BaseException) -> str:
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__).rstrip(".")
 
 
-def _missing(who: str, wrong: str, name: str, *, again: bool = False, instead: str = "") -> MissingPackageError:
-    """Return the error; `again` if a supported version is broken and the newest tested one is to be reinstalled."""
-    known = f"; minigrad requires {_range(name, True)}" if again else ""
+def _missing_package_error(
+    caller: str, problem: str, name: str, *, reinstall: bool = False, alternative: str = ""
+) -> MissingPackageError:
+    """Return the error; `reinstall` if a supported version is broken and the newest tested one is to be reinstalled."""
+    requirement = f"; minigrad requires {_range(name, True)}" if reinstall else ""
     extra = PACKAGES[name].extra
-    command = f'pip install --force-reinstall "{_range(name, True)}"' if again else f'pip install "{_range(name)}"'
+    command = f'pip install --force-reinstall "{_range(name, True)}"' if reinstall else f'pip install "{_range(name)}"'
     if extra:
-        command = f"pip install 'seegrad[{extra}]'" + (f' "{_range(name, True)}"' if again else "")
-    return MissingPackageError(f"{who}: {wrong}{known}.\n  Run: {command}{instead or PACKAGES[name].instead}")
+        command = f"pip install 'seegrad[{extra}]'" + (f' "{_range(name, True)}"' if reinstall else "")
+    return MissingPackageError(
+        f"{caller}: {problem}{requirement}.\n  Run: {command}{alternative or PACKAGES[name].alternative}"
+    )
 
 
 def _range(name: str, tested: bool = False) -> str:
-    oldest, newest, below = PACKAGES[name][:3]
+    oldest, newest, limit = PACKAGES[name][:3]
     if tested and oldest == newest:
         return f"{name}=={newest}"
-    return f"{name}>={oldest}{',<=' + newest if tested else below and ',<' + below}"
+    return f"{name}>={oldest}{',<=' + newest if tested else limit and ',<' + limit}"
 
 
-def _named(name: str) -> str:
+def _name_with_version(name: str) -> str:
     return f"{name} {_version(name)}".rstrip()
 
 
 def _version(name: str) -> str:
     """Return the version of a package, "" if unknown."""
-    found = getattr(sys.modules.get(name), "__version__", None)
-    if isinstance(found, tuple):  # Taichi uses a tuple
-        return ".".join(map(str, found))
-    if found is None:
+    version = getattr(sys.modules.get(name), "__version__", None)
+    if isinstance(version, tuple):  # Taichi uses a tuple
+        return ".".join(map(str, version))
+    if version is None:
         from importlib import metadata  # takes a tenth of minigrad's import time
 
         with suppress(metadata.PackageNotFoundError):
-            found = metadata.version(name)
-    return found or ""
+            version = metadata.version(name)
+    return version or ""
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def _parse_version(version: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", version)[:3]))

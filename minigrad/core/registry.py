@@ -26,12 +26,12 @@ __all__ = [
     "METHODS",
     "TOPICS",
     "Topic",
-    "add",
-    "in_place_by_copy",
+    "accept_axis",
+    "add_function",
+    "inplace_by_copy",
     "register",
     "register_method",
     "register_property",
-    "with_axis",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -82,9 +82,9 @@ def register(
             register, method=method, in_place=in_place, saves_operand=saves_operand, operator=operator, aliases=aliases
         )
     name, module = function.__name__, function.__module__
-    public = with_axis(function)
-    write = in_place_by_copy(public, saves_operand) if in_place is True else in_place or None
-    add(module, name, *aliases, function=public, method=public if method else None, in_place=write)
+    public = accept_axis(function)
+    write = inplace_by_copy(public, saves_operand) if in_place is True else in_place or None
+    add_function(module, name, *aliases, function=public, method=public if method else None, in_place=write)
     if operator:
         METHODS[f"__{operator}__"] = public
         METHODS[f"__r{operator}__"] = lambda self, other: function(other, self)
@@ -96,24 +96,24 @@ def register(
 def register_method(*names: str) -> Callable[[Function], Function]:
     """Register a function as Tensor methods called `names` only."""
 
-    def named(function: Function) -> Function:
-        add(function.__module__, *names, method=with_axis(function))
+    def decorate(function: Function) -> Function:
+        add_function(function.__module__, *names, method=accept_axis(function))
         return function
 
-    return named
+    return decorate
 
 
-def register_property(name: str, write: Callable[..., None] | None = None) -> Callable[[Function], Function]:
-    """Register a function as a Tensor property with the setter `write`."""
+def register_property(name: str, setter: Callable[..., None] | None = None) -> Callable[[Function], Function]:
+    """Register a function as a Tensor property with the setter `setter`."""
 
-    def named(function: Function) -> Function:
-        add(function.__module__, name, method=property(function, write))
+    def decorate(function: Function) -> Function:
+        add_function(function.__module__, name, method=property(function, setter))
         return function
 
-    return named
+    return decorate
 
 
-def add(
+def add_function(
     module: str,
     *names: str,
     function: Callable[..., Any] | None = None,
@@ -127,38 +127,38 @@ def add(
     topic = TOPICS.setdefault(module, Topic([], []))
     for name in names:
         if function is not None:
-            _enter(FUNCTIONS, name, function, topic.functions)
+            _add_entry(FUNCTIONS, name, function, topic.functions)
         if method is not None:
-            _enter(METHODS, name, method, topic.methods)
+            _add_entry(METHODS, name, method, topic.methods)
         if in_place is not None:
-            _enter(METHODS, f"{name}_", in_place, topic.methods)
+            _add_entry(METHODS, f"{name}_", in_place, topic.methods)
 
 
-def _enter(table: dict[str, Any], name: str, entry: Any, names: list[str]) -> None:
+def _add_entry(table: dict[str, Any], name: str, entry: Any, names: list[str]) -> None:
     if name in table:
         raise ValueError(f"{name} is registered twice.")
     table[name] = entry
     names.append(name)
 
 
-def with_axis(function: Function) -> Function:
+def accept_axis(function: Function) -> Function:
     """Let a function with a parameter ``dim`` also accept NumPy's ``axis`` and ``keepdims``, as in PyTorch."""
     code = getattr(function, "__code__", None)
     if code is None or "dim" not in code.co_varnames[: code.co_argcount]:
         return function
 
     @functools.wraps(function)
-    def call(*args: Any, **given: Any) -> Any:
-        if given:
-            for name, numpys in (("dim", "axis"), ("keepdim", "keepdims")):
-                if numpys in given and name not in given:
-                    given[name] = given.pop(numpys)
-        return function(*args, **given)
+    def call(*args: Any, **keywords: Any) -> Any:
+        if keywords:
+            for name, numpy_name in (("dim", "axis"), ("keepdim", "keepdims")):
+                if numpy_name in keywords and name not in keywords:
+                    keywords[name] = keywords.pop(numpy_name)
+        return function(*args, **keywords)
 
     return cast(Function, call)
 
 
-def in_place_by_copy(function: Callable[..., Any], saves_operand: bool = True) -> Callable[..., Any]:
+def inplace_by_copy(function: Callable[..., Any], saves_operand: bool = True) -> Callable[..., Any]:
     """Return the method that overwrites a tensor with the result of `function`, as PyTorch's ``nan_to_num_``.
 
     It saves no memory compared to ``x = x.nan_to_num()``: the result is computed first and then copied, since a
@@ -172,10 +172,10 @@ def in_place_by_copy(function: Callable[..., Any], saves_operand: bool = True) -
         check_writable(self, result.shape, result.dtype.kind, name)
         return self.copy_(result)
 
-    own, *others = inspect.signature(function).parameters.values()
+    self_parameter, *other_parameters = inspect.signature(function).parameters.values()
     write.__name__, write.__qualname__, write.__module__ = name, f"Tensor.{name}", function.__module__
     write.__doc__ = f"In-place version of `{function.__name__}`."
     write.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [own.replace(name="self"), *others], return_annotation="Tensor"
+        [self_parameter.replace(name="self"), *other_parameters], return_annotation="Tensor"
     )
     return write

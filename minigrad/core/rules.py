@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from minigrad.core.errors import DeclarationError
 from minigrad.core.specialise import compile_function
 
-__all__ = ["Rule", "SavePlan", "Signature", "adapt", "check_declaration", "names_read", "save_plan"]
+__all__ = ["OpSignature", "Rule", "SavePlan", "adapt_rule", "check_declaration", "read_names", "save_plan"]
 
 Rule = Callable[..., Any]
 
-_NAMED = re.compile(r"(?<!begin)(?<!end)(?<!operatorname)(?<!text)\{([^\W\d]\w*)\}")
+_PLACEHOLDER = re.compile(r"(?<!begin)(?<!end)(?<!operatorname)(?<!text)\{([^\W\d]\w*)\}")
 
 
 class SavePlan(NamedTuple):
@@ -32,18 +32,18 @@ class SavePlan(NamedTuple):
     constants: bool = True
 
 
-class Signature:
+class OpSignature:
     """Descriptor for the signature of an op: its operands, then its attributes with their defaults."""
 
     def __get__(self, op: Any, owner: type) -> inspect.Signature:
         if op is None:
             raise AttributeError("Op itself has its constructor's signature.")
         kind = inspect.Parameter.VAR_POSITIONAL if op.variadic else inspect.Parameter.POSITIONAL_ONLY
-        found = [inspect.Parameter(name, kind) for name in op.inputs]
+        parameters = [inspect.Parameter(name, kind) for name in op.inputs]
         for name in op.attrs:
             default = op.defaults.get(name, inspect.Parameter.empty)
-            found.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
-        return inspect.Signature(found)
+            parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
+        return inspect.Signature(parameters)
 
 
 def check_declaration(op: Any, shown: tuple[Rule | str | None, ...]) -> None:
@@ -53,35 +53,35 @@ def check_declaration(op: Any, shown: tuple[Rule | str | None, ...]) -> None:
             f"Op {op.name!r}: expected one rule per input, but got {len(op.inputs)} inputs, {len(op.vjp)} rules and "
             f"{len(shown)} rules to show."
         )
-    names = ["g", "y", "out", *op.parts, *op.inputs, *op.aux, *op.attrs]
-    twice = sorted({name for name in names if names.count(name) > 1 or not name.isidentifier()})
-    if twice:
+    names = ["g", "y", "out", *op.output_names, *op.inputs, *op.aux, *op.attrs]
+    invalid = sorted({name for name in names if names.count(name) > 1 or not name.isidentifier()})
+    if invalid:
         raise DeclarationError(
-            f"Op {op.name!r}: {twice} cannot name operands, aux or attrs. Names must be unique identifiers; g, y and "
+            f"Op {op.name!r}: {invalid} cannot name operands, aux or attrs. Names must be unique identifiers; g, y and "
             "out are reserved for the gradient, the output, and the array that a kernel writes to."
         )
     for rule in (*shown, op.meaning):
-        names_read(op, rule)
+        read_names(op, rule)
 
 
-def names_read(op: Any, rule: Rule | str | None) -> frozenset[str]:
+def read_names(op: Any, rule: Rule | str | None) -> frozenset[str]:
     """Return the names that a rule of `op` reads. Raises DeclarationError for unknown names."""
     if rule is None:
         return frozenset()
-    found = _NAMED.findall(rule) if isinstance(rule, str) else inspect.signature(rule).parameters
-    names = frozenset(found)
-    known = {"g", "y", *op.inputs} if not op.variadic else {"g", "slot"}
-    known |= {*op.parts, *op.aux, *op.attrs}
-    unknown = sorted(names - known - {f"{name}_shape" for name in op.inputs if not op.variadic})
+    parameter_names = _PLACEHOLDER.findall(rule) if isinstance(rule, str) else inspect.signature(rule).parameters
+    names = frozenset(parameter_names)
+    allowed = {"g", "y", *op.inputs} if not op.variadic else {"g", "slot"}
+    allowed |= {*op.output_names, *op.aux, *op.attrs}
+    unknown = sorted(names - allowed - {f"{name}_shape" for name in op.inputs if not op.variadic})
     if unknown:
         raise DeclarationError(
-            f"Op {op.name!r}: a rule reads unknown names {unknown}; expected {sorted(known)}.\n"
+            f"Op {op.name!r}: a rule reads unknown names {unknown}; expected {sorted(allowed)}.\n"
             "  Name an operand, a result in aux=, or an attribute in attrs=."
         )
     return names
 
 
-def adapt(op: Any, rule: Rule | None) -> Rule | None:
+def adapt_rule(op: Any, rule: Rule | None) -> Rule | None:
     """Return the rule with the signature (g, y, *operands, **static), which needs no lookup of names."""
     if rule is None:
         return None
@@ -90,20 +90,23 @@ def adapt(op: Any, rule: Rule | None) -> Rule | None:
     if op.variadic:
         operands = ("*_",) if op.joint else ("*_", "slot")
     parameters = ", ".join(["g", "y", *operands, *static])
-    read = inspect.signature(rule).parameters.values()
-    given = {name: f"y[{k}]" for k, name in enumerate(op.parts)}
+    parameters_of_rule = inspect.signature(rule).parameters.values()
+    output_expressions = {name: f"y[{k}]" for k, name in enumerate(op.output_names)}
     arguments = ", ".join(
-        f"{p.name}={given.get(p.name, p.name)}" if p.kind is p.KEYWORD_ONLY else given.get(p.name, p.name) for p in read
+        f"{p.name}={output_expressions.get(p.name, p.name)}"
+        if p.kind is p.KEYWORD_ONLY
+        else output_expressions.get(p.name, p.name)
+        for p in parameters_of_rule
     )
     return compile_function("adapted", f"def adapted({parameters}):\n    return rule({arguments})\n", {"rule": rule})
 
 
-def save_plan(op: Any, wants: tuple[bool, ...]) -> SavePlan | None:
+def save_plan(op: Any, needs_grad: tuple[bool, ...]) -> SavePlan | None:
     """Return what `op` saves if the marked operands require grad; None if none of those has a rule."""
     if op.variadic:
-        return SavePlan((False,) * op.outputs, (False,) * len(wants), frozenset()) if True in wants else None
-    read = [r for r, rule, w in zip(op.reads, op.rules, wants, strict=True) if rule is not None and w]
-    names = frozenset().union(*read)
-    outputs = tuple("y" in names or name in names for name in op.parts or ("y",))
-    kept = SavePlan(outputs, tuple(name in names for name in op.inputs), names & set(op.aux), not all(wants))
-    return kept if read else None
+        return SavePlan((False,) * op.outputs, (False,) * len(needs_grad), frozenset()) if True in needs_grad else None
+    read_by_rule = [r for r, rule, w in zip(op.reads, op.rules, needs_grad, strict=True) if rule is not None and w]
+    names = frozenset().union(*read_by_rule)
+    outputs = tuple("y" in names or name in names for name in op.output_names or ("y",))
+    plan = SavePlan(outputs, tuple(name in names for name in op.inputs), names & set(op.aux), not all(needs_grad))
+    return plan if read_by_rule else None

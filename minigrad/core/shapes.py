@@ -14,13 +14,13 @@ __all__ = [
     "Shape",
     "broadcast_shapes",
     "check_equal_shapes",
-    "dim_of",
-    "dims_of",
+    "has_overlap",
+    "infer_shape",
+    "normalize_dim",
+    "normalize_dims",
     "numel",
-    "overlapping",
+    "parse_size",
     "reduced_shape",
-    "shape_of",
-    "size_of",
 ]
 
 Shape = tuple[int, ...]
@@ -44,32 +44,32 @@ def broadcast_shapes(*shapes: Shape, op: str = "broadcast") -> Shape:
     padded = [(1,) * (ndim - len(shape)) + shape for shape in shapes]
     result = []
     for k, sizes in enumerate(zip(*padded, strict=True)):
-        stretched = {size for size in sizes if size != 1}
-        if len(stretched) > 1:
-            asked = " and ".join(map(str, shapes))
+        non_singleton = {size for size in sizes if size != 1}
+        if len(non_singleton) > 1:
+            shapes_text = " and ".join(map(str, shapes))
             raise ShapeError(
-                f"{op}: shapes {asked} cannot be broadcast together: the sizes {' and '.join(map(str, sizes))} differ "
-                f"at non-singleton dimension {k - ndim}.\n"
+                f"{op}: shapes {shapes_text} cannot be broadcast together: the sizes {' and '.join(map(str, sizes))} "
+                f"differ at non-singleton dimension {k - ndim}.\n"
                 "  Sizes must be equal, or one of them 1: unsqueeze(dim) adds a dimension of size 1."
             )
-        result.append(stretched.pop() if stretched else 1)
+        result.append(non_singleton.pop() if non_singleton else 1)
     return tuple(result)
 
 
 def check_equal_shapes(shapes: Mapping[str, Shape], op: str) -> None:
     """Raise ShapeError, which suggests ``expand`` calls, unless all named operands have the same shape."""
     if len(set(shapes.values())) > 1:
-        together = broadcast_shapes(*shapes.values(), op=op)
-        short = [name for name, shape in shapes.items() if shape != together]
+        result_shape = broadcast_shapes(*shapes.values(), op=op)
+        to_expand = [name for name, shape in shapes.items() if shape != result_shape]
         raise ShapeError(
             f"{op}: strict_shapes() disables broadcasting, but shapes "
-            f"{' and '.join(map(str, shapes.values()))} differ.\n  For a result of shape {together}, write "
-            f"{' and '.join(f'{name}.expand{together}' for name in short)} for "
-            f"operand{'s' * (len(short) > 1)} {' and '.join(short)}."
+            f"{' and '.join(map(str, shapes.values()))} differ.\n  For a result of shape {result_shape}, write "
+            f"{' and '.join(f'{name}.expand{result_shape}' for name in to_expand)} for "
+            f"operand{'s' * (len(to_expand) > 1)} {' and '.join(to_expand)}."
         )
 
 
-def dim_of(dim: int, ndim: int, op: str) -> int:
+def normalize_dim(dim: int, ndim: int, op: str) -> int:
     """Normalise a possibly negative `dim`. Raises ShapeError if it is out of range."""
     extent = max(ndim, 1)  # PyTorch accepts dimension 0 for 0-d tensors
     if not -extent <= dim < extent:
@@ -80,20 +80,20 @@ def dim_of(dim: int, ndim: int, op: str) -> int:
     return dim % extent
 
 
-def dims_of(dim: int | Sequence[int] | None, ndim: int, op: str) -> tuple[int, ...]:
+def normalize_dims(dim: int | Sequence[int] | None, ndim: int, op: str) -> tuple[int, ...]:
     """Normalise `dim`, None for all, to a sorted tuple. Raises ShapeError if out of range or repeated."""
     if dim is None:
         return tuple(range(ndim))
-    dims = [dim_of(d, ndim, op) for d in ([dim] if isinstance(dim, int) else dim)]
+    dims = [normalize_dim(d, ndim, op) for d in ([dim] if isinstance(dim, int) else dim)]
     if len(set(dims)) != len(dims):
         raise ShapeError(f"{op}: a dim appears multiple times in the list of dims, dim={dim!r}.")
     return tuple(sorted(dims)) if ndim else ()
 
 
-def overlapping(shape: Shape, strides: Sequence[int]) -> bool:
+def has_overlap(shape: Shape, strides: Sequence[int]) -> bool:
     """Return whether two elements of an array with `shape` and `strides` may share a memory location.
 
-    >>> overlapping((3, 2), (2, 1)), overlapping((3, 2), (1, 1)), overlapping((3, 2), (0, 1))
+    >>> has_overlap((3, 2), (2, 1)), has_overlap((3, 2), (1, 1)), has_overlap((3, 2), (0, 1))
     (False, True, True)
     """
     reach = 0  # offset of the last element, over the dimensions so far
@@ -111,34 +111,38 @@ def reduced_shape(shape: Shape, dims: Sequence[int], keepdim: bool) -> Shape:
     return tuple(size for k, size in enumerate(shape) if k not in dims)
 
 
-def shape_of(sizes: Sequence[int], count: int, op: str) -> Shape:
+def infer_shape(sizes: Sequence[int], count: int, op: str) -> Shape:
     """Infer a size of -1 from the element `count`. Raises ShapeError if the shape is invalid for `count`."""
     shape = tuple(int(size) for size in sizes)
     if shape.count(-1) > 1 or any(size < -1 for size in shape):
         raise ShapeError(f"{op}: invalid shape {shape}: sizes must be nonnegative, with at most one -1.")
     if -1 in shape:
-        rest = prod(size for size in shape if size != -1)
-        if rest == 0 or count % rest:
-            raise ShapeError(f"{op}: shape {shape} is invalid for input of size {count}, not divisible by {rest}.")
-        shape = tuple(count // rest if size == -1 else size for size in shape)
+        known_size = prod(size for size in shape if size != -1)
+        if known_size == 0 or count % known_size:
+            raise ShapeError(
+                f"{op}: shape {shape} is invalid for input of size {count}, not divisible by {known_size}."
+            )
+        shape = tuple(count // known_size if size == -1 else size for size in shape)
     if prod(shape) != count:
         raise ShapeError(f"{op}: shape {shape}, of {prod(shape)} elements, is invalid for input of size {count}.")
     return shape
 
 
-def size_of(sizes: tuple[Any, ...], op: str, size: Any = None) -> Shape:
+def parse_size(sizes: tuple[Any, ...], op: str, size: Any = None) -> Shape:
     """Return the shape given as `sizes`, ints or a single sequence of ints, or as the keyword `size`.
 
     Raises DTypeError for other types, or if both are given, and ShapeError for negative sizes.
 
-    >>> size_of((2, 3), "zeros") == size_of(([2, 3],), "zeros") == size_of((), "zeros", size=(2, 3)) == (2, 3)
+    >>> parse_size((2, 3), "zeros") == parse_size(([2, 3],), "zeros") == parse_size((), "zeros", size=(2, 3)) == (2, 3)
     True
     """
-    given = size if size is not None else sizes[0] if len(sizes) == 1 and isinstance(sizes[0], Sequence) else sizes
+    sizes_given = (
+        size if size is not None else sizes[0] if len(sizes) == 1 and isinstance(sizes[0], Sequence) else sizes
+    )
     try:
-        shape = tuple([index(n) for n in given])
+        shape = tuple([index(n) for n in sizes_given])
     except TypeError:
-        raise DTypeError(f"{op}: invalid size {given!r}: expected ints.\n  Write {op}((2, 3), …).") from None
+        raise DTypeError(f"{op}: invalid size {sizes_given!r}: expected ints.\n  Write {op}((2, 3), …).") from None
     if size is not None and sizes:
         raise DTypeError(f"{op}: got multiple values for the size, {sizes} and size={size!r}.")
     if min(shape, default=0) < 0:

@@ -13,17 +13,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from minigrad.core.dispatch import untapped
+from minigrad.core.deprecation import deprecated_names
+from minigrad.core.dispatch import disable_taps
 from minigrad.core.graph import Node, topological
 from minigrad.core.op import Op
-from minigrad.core.step import Constant, Step, written_since
+from minigrad.core.step import Constant, Step, is_modified_since
 from minigrad.core.value import Value
 
-__all__ = ["FREED", "NodeRecord", "node_of", "record_of", "snapshot"]
+__all__ = ["FREED", "NodeRecord", "get_node", "make_record", "snapshot"]
+
+__getattr__ = deprecated_names(__name__, {"node_of": "get_node", "record_of": "make_record"})
 
 FREED: Any = type("Freed", (), {"__repr__": lambda _: "FREED", "__slots__": ()})()
 """Placeholder for a constant operand that has been deleted."""
-_NO_NOTES: Mapping[Any, Any] = {}
+_NO_EXTRAS: Mapping[Any, Any] = {}
 
 
 class NodeRecord(NamedTuple):
@@ -71,63 +74,77 @@ def snapshot(outputs: Iterable[Any]) -> list[NodeRecord]:
 
     The graph is not changed. A record keeps the tensors that it refers to alive.
     """
-    with untapped():  # constant views are recomputed
-        return list(map(record_of, topological(map(node_of, outputs))))
+    with disable_taps():  # constant views are recomputed
+        return list(map(make_record, topological(map(get_node, outputs))))
 
 
-def node_of(x: Node) -> Node:
+def get_node(x: Node) -> Node:
     """Return the graph node of a Value or tensor: the `Step` of a computed tensor, else `x` itself."""
     edge = x._edge()
     return x if edge is None else edge
 
 
-def record_of(node: Node) -> NodeRecord:
+def make_record(node: Node) -> NodeRecord:
     """Return the record of a node."""
-    return _of_value(node) if isinstance(node, Value) else _of_step(node) if isinstance(node, Step) else _of_leaf(node)
-
-
-def _of_value(x: Value) -> NodeRecord:
-    operands, notes = x._inputs, getattr(x, "_more", _NO_NOTES)
-    late = () if x._made == Node.writes else x.stale
-    if not notes and not late:  # the common case, kept fast
-        return NodeRecord(x, x._op, operands, (), _NO_NOTES, x._data, x.grad, x._requires_grad, (), "float")
-    attrs, stale = notes.get("static", _NO_NOTES), tuple([slot for slot, y in enumerate(operands) if y in late])
-    first = (x, x._op, operands, (), attrs, x._data, x.grad, x._requires_grad, (), "float")
-    return NodeRecord(*first, stale=stale, **_notes_of(notes))
-
-
-def _of_step(x: Step) -> NodeRecord:
-    notes, operands, saved = getattr(x, "_more", _NO_NOTES), x.next_functions, x._saved  # another thread may free it
-    kept = zip(x._left, x.constants, strict=True)
-    constants = tuple([FREED if y is None and left.__class__ is Constant else y for left, y in kept])
-    stale = [slot for slot, pair in enumerate(zip(operands, constants, strict=True)) if _is_late(pair, x._made)]
-    gradient = x.grad if x.grad is not None or x.retainer is None else x.retainer.grad
-    return NodeRecord(
-        *(x, x._op, operands, constants, x._kept, x.output, gradient, True, x._shape, str(x._dtype)),
-        saved=saved,
-        stale=tuple(stale),
-        overwritten=written_since((saved or ())[:1], notes.get("written", x._made)),
-        function=notes.get("function"),
-        **_notes_of(notes),
+    return (
+        _value_record(node)
+        if isinstance(node, Value)
+        else _step_record(node)
+        if isinstance(node, Step)
+        else _leaf_record(node)
     )
 
 
-def _of_leaf(x: Any) -> NodeRecord:
-    rest = _notes_of(getattr(x, "_more", _NO_NOTES))
-    return NodeRecord(x, None, (), (), _NO_NOTES, x, x.grad, x.requires_grad, x.shape, x.dtype.name, **rest)
+def _value_record(x: Value) -> NodeRecord:
+    operands, extras = x._inputs, getattr(x, "_extras", _NO_EXTRAS)
+    stale_operands = () if x._write_count == Node.writes else x.stale
+    if not extras and not stale_operands:  # the common case, kept fast
+        return NodeRecord(x, x._op, operands, (), _NO_EXTRAS, x._data, x.grad, x._requires_grad, (), "float")
+    attrs, stale = (
+        extras.get("static", _NO_EXTRAS),
+        tuple([slot for slot, y in enumerate(operands) if y in stale_operands]),
+    )
+    fields = (x, x._op, operands, (), attrs, x._data, x.grad, x._requires_grad, (), "float")
+    return NodeRecord(*fields, stale=stale, **_extra_fields(extras))
 
 
-def _notes_of(notes: Mapping[Any, Any]) -> dict[str, Any]:
+def _step_record(x: Step) -> NodeRecord:
+    # Another thread may free it.
+    extras, operands, saved = getattr(x, "_extras", _NO_EXTRAS), x.next_functions, x._saved
+    pairs = zip(x._left, x.constants, strict=True)
+    constants = tuple([FREED if y is None and operand.__class__ is Constant else y for operand, y in pairs])
+    stale = [
+        slot for slot, pair in enumerate(zip(operands, constants, strict=True)) if _is_modified(pair, x._write_count)
+    ]
+    gradient = x.grad if x.grad is not None or x.retainer is None else x.retainer.grad
+    return NodeRecord(
+        *(x, x._op, operands, constants, x._static_args, x.output, gradient, True, x._shape, str(x._dtype)),
+        saved=saved,
+        stale=tuple(stale),
+        overwritten=is_modified_since((saved or ())[:1], extras.get("written", x._write_count)),
+        function=extras.get("function"),
+        **_extra_fields(extras),
+    )
+
+
+def _leaf_record(x: Any) -> NodeRecord:
+    extra_fields = _extra_fields(getattr(x, "_extras", _NO_EXTRAS))
+    return NodeRecord(x, None, (), (), _NO_EXTRAS, x, x.grad, x.requires_grad, x.shape, x.dtype.name, **extra_fields)
+
+
+def _extra_fields(extras: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the rare fields of a `NodeRecord`."""
     return {
-        "label": notes.get("label"),
-        "scope": notes.get("scope", ""),
-        "line": notes.get("line"),
-        "calls": tuple([(key, given) for key, given in notes.items() if not isinstance(key, str)]),
-        "hooked": bool(notes.get("hooks")),
+        "label": extras.get("label"),
+        "scope": extras.get("scope", ""),
+        "line": extras.get("line"),
+        "calls": tuple([(key, arguments) for key, arguments in extras.items() if not isinstance(key, str)]),
+        "hooked": bool(extras.get("hooks")),
     }
 
 
-def _is_late(operand: tuple[Any, ...], made: int) -> bool:
-    """Return whether an operand, a node or a constant, is a tensor modified after write count `made`."""
-    return written_since(tuple([x for x in operand if isinstance(x, Node) and not isinstance(x, Step)]), made)
+def _is_modified(operand: tuple[Any, ...], write_count: int) -> bool:
+    """Return whether an operand, a node or a constant, is a tensor modified after write count `write_count`."""
+    return is_modified_since(
+        tuple([x for x in operand if isinstance(x, Node) and not isinstance(x, Step)]), write_count
+    )

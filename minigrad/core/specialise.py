@@ -15,16 +15,16 @@ __all__ = ["compile_function"]
 
 
 def compile_function(
-    name: str, source: str, names: dict[str, Any] | None = None, file: str = "<minigrad>"
+    name: str, source: str, namespace: dict[str, Any] | None = None, file: str = "<minigrad>"
 ) -> Callable[..., Any]:
-    """Return the function `name` that `source` defines, with `names` as its globals, which must not be shared.
+    """Return the function `name` that `source` defines, with `namespace` as its globals, which must not be shared.
 
     The caller builds `source` from identifiers and constants that it has checked. No future statement applies to it.
 
     >>> compile_function("double", "def double(x):\\n    return times * x\\n", {"times": 2})(4)
     8
     """
-    names = {} if names is None else names
-    exec(compile(source, file, "exec", dont_inherit=True), names)
-    function: Callable[..., Any] = names.pop(name)  # remove it from its own globals, to avoid a reference cycle
+    namespace = {} if namespace is None else namespace
+    exec(compile(source, file, "exec", dont_inherit=True), namespace)
+    function: Callable[..., Any] = namespace.pop(name)  # remove it from its own globals, to avoid a reference cycle
     return function

@@ -11,16 +11,16 @@ from typing import Any, cast
 from weakref import ref
 
 from minigrad.core.dtypes import as_dtype
-from minigrad.core.errors import DTypeError, GraphError, ShapeError, a_kind, caller_line
-from minigrad.core.graph import Node, copied, number
-from minigrad.core.modes import detour, modes
+from minigrad.core.errors import DTypeError, GraphError, ShapeError, describe_type, user_source_line
+from minigrad.core.graph import Node, copy_to_host, raw_value
+from minigrad.core.modes import modes, slow_path
 from minigrad.core.op import OPS, Op
 from minigrad.core.shapes import Shape, broadcast_shapes
-from minigrad.core.storage import Storage, common_place
+from minigrad.core.storage import Storage, common_device
 
-__all__ = ["Constant", "Step", "check_gradient", "constant", "fitted", "linked", "written_since"]
+__all__ = ["Constant", "Step", "check_gradient", "constant", "is_modified_since", "reduce_gradient", "set_grad_fn"]
 
-SMALL = 4096  # elements: the graph keeps a constant tensor of up to this size alive
+MAX_KEPT_SIZE = 4096  # elements: the graph keeps a constant tensor of up to this size alive
 
 
 class Constant:
@@ -31,22 +31,22 @@ class Constant:
     tensor, the base and the view operations are stored.
     """
 
-    __slots__ = ("_array", "_chain", "_of")
+    __slots__ = ("_array", "_get_tensor", "_view_chain")
 
     def __init__(self, x: Any) -> None:
         base = x if x._base is None else x._base
-        small = base._array.size <= SMALL or modes.gradient_passed
-        self._of: Any = (lambda: x) if modes.gradient_passed else ref(x if small else base)
-        self._chain: Any = () if small or base is x else x._chain
+        small = base._array.size <= MAX_KEPT_SIZE or modes.gradient_passed
+        self._get_tensor: Any = (lambda: x) if modes.gradient_passed else ref(x if small else base)
+        self._view_chain: Any = () if small or base is x else x._view_chain
         self._array = x._array if small else None
 
     def __call__(self) -> Any:
-        found, small = self._of(), self._array
-        if found is None or found._edge() is not None or (small is not None and found._array is not small):
-            return small
-        for op, attrs in self._chain:
-            found = op(found, **attrs)
-        return found
+        tensor, array = self._get_tensor(), self._array
+        if tensor is None or tensor._edge() is not None or (array is not None and tensor._array is not array):
+            return array
+        for op, attrs in self._view_chain:
+            tensor = op(tensor, **attrs)
+        return tensor
 
 
 def constant(x: Any) -> Any:
@@ -57,27 +57,27 @@ def constant(x: Any) -> Any:
 class Step(Node):
     """A node of the graph for one operation on tensors."""
 
-    # _left: the nodes of the operands, or what `constant` returns for one that does not require grad. _made:
+    # _left: the nodes of the operands, or what `constant` returns for one that does not require grad. _write_count:
     # Storage.writes at creation. _saved: for (y, *operands) the tensor or scalar that a rule reads, else None (scalars
-    # are always saved). In _more, "written" is Storage.writes after the result was written in-place.
-    __slots__ = ("__weakref__", "_dtype", "_kept", "_saved", "_shape")
+    # are always saved). In _extras, "written" is Storage.writes after the result was modified in-place.
+    __slots__ = ("__weakref__", "_dtype", "_saved", "_shape", "_static_args")
 
-    def __init__(self, op: Op, operands: tuple[Any, ...], static: Mapping[str, Any], like: Any, saved: Any) -> None:
+    def __init__(self, op: Op, operands: tuple[Any, ...], static: Mapping[str, Any], output: Any, saved: Any) -> None:
         self._op = op
         self._left = operands
         self._right = None
-        self._made = Storage.writes
-        self._kept = static
+        self._write_count = Storage.writes
+        self._static_args = static
         self._requires_grad = True
         self.grad = None
-        self._shape = like.shape
-        self._dtype = like.dtype
+        self._shape = output.shape
+        self._dtype = output.dtype
         self._saved = saved
-        if detour.reasons:
+        if slow_path.reasons:
             if modes.scope:
-                self._remember("scope", modes.scope)
+                self._set_extra("scope", modes.scope)
             if modes.lines:
-                self._remember("line", caller_line())
+                self._set_extra("line", user_source_line())
 
     @property
     def _inputs(self) -> tuple[Any, ...]:
@@ -87,17 +87,17 @@ class Step(Node):
     def name(self) -> str:
         """The name in PyTorch's style, such as ``MulBackward``."""
         op = cast(Op, self._op)
-        return "".join(part[:1].upper() + part[1:] for part in op.name.split("_")) + "Backward"
+        return "".join(word[:1].upper() + word[1:] for word in op.name.split("_")) + "Backward"
 
     @property
     def scope(self) -> str:
         """The `mg.scope` in which it was recorded, such as ``"layer1/attention"``; empty outside any scope."""
-        return cast(str, self._note("scope", ""))
+        return cast(str, self._get_extra("scope", ""))
 
     @property
     def line(self) -> str | None:
         """The source line of the operation, as ``file:line: code``, inside ``mg.record(lines=True)``; else None."""
-        return cast(str | None, self._note("line"))
+        return cast(str | None, self._get_extra("line"))
 
     @property
     def output(self) -> Any:
@@ -105,7 +105,7 @@ class Step(Node):
 
         For an operation with several outputs, the first one.
         """
-        return self._note("output")
+        return self._get_extra("output")
 
     @property
     def constants(self) -> tuple[Any, ...]:
@@ -115,7 +115,7 @@ class Step(Node):
     def observe(self, output: Any) -> None:
         """Store a copy of `output` inside ``mg.record()``."""
         if modes.gradient_passed:
-            self._remember("output", copied(output))
+            self._set_extra("output", copy_to_host(output))
 
     @property
     def next_functions(self) -> tuple[Node | None, ...]:
@@ -124,24 +124,26 @@ class Step(Node):
 
     def replace_operand(self, tensor: Any, inputs: tuple[Any, ...], copy: Callable[[], Any]) -> None:
         """Replace `tensor`, one of `inputs`, by a copy where it is saved, before it is overwritten by the result."""
-        saved, left = self._saved, self._left
-        constants = [x is tensor and not isinstance(edge, Node) for x, edge in zip(inputs, left, strict=True)]
+        saved, operands = self._saved, self._left
+        constants = [x is tensor and not isinstance(edge, Node) for x, edge in zip(inputs, operands, strict=True)]
         if True in constants or any(x is tensor for x in saved):
-            kept = copy()
-            self._left = tuple([constant(kept) if is_it else x for x, is_it in zip(left, constants, strict=True)])
-            self._saved = tuple([kept if x is tensor else x for x in saved])
+            snapshot = copy()
+            self._left = tuple(
+                [constant(snapshot) if is_constant else x for x, is_constant in zip(operands, constants, strict=True)]
+            )
+            self._saved = tuple([snapshot if x is tensor else x for x in saved])
 
     def free(self) -> None:
         """Free the saved tensors; the structure of the graph remains."""
         self._saved = None
         op = cast(Op, self._op)
         if op.aux:
-            self._kept = {name: kept for name, kept in self._kept.items() if name not in op.aux}
+            self._static_args = {name: value for name, value in self._static_args.items() if name not in op.aux}
 
     def _static(self, as_nodes: bool) -> Mapping[str, Any]:
         if as_nodes or not cast(Op, self._op).aux:
-            return self._kept
-        return {name: number(kept) for name, kept in self._kept.items()}
+            return self._static_args
+        return {name: raw_value(value) for name, value in self._static_args.items()}
 
     def _operands(self, as_nodes: bool, slots: Sequence[int]) -> tuple[Any, ...]:
         op, saved = cast(Op, self._op), self._saved  # read once: another thread may free it
@@ -150,87 +152,87 @@ class Step(Node):
                 f"backward: trying to backward through the graph a second time: {op.name} freed its saved tensors.\n"
                 "  Write backward(retain_graph=True) the first time, or recompute the expression."
             )
-        if written_since(saved, self._made):
-            self._refuse_overwritten(op, saved, slots)
+        if is_modified_since(saved, self._write_count):
+            self._check_not_modified(op, saved, slots)
         if not as_nodes:
-            return tuple([_array(x) for x in saved])
+            return tuple([_raw_arrays(x) for x in saved])
         y = saved[0]
-        linked = self.relinked(y) if isinstance(y, tuple) else y if y is None else y._linked(self)
-        return (linked, *saved[1:])
+        outputs = self.with_grad_fn(y) if isinstance(y, tuple) else y if y is None else y._with_grad_fn(self)
+        return (outputs, *saved[1:])
 
-    def relinked(self, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def with_grad_fn(self, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return `outputs` (None for one that was not saved) as tensors whose `grad_fn` is this step."""
         if len(outputs) == 1:
-            return (outputs[0]._linked(self),)
-        picks = [None if x is None else self.pick(x, k, len(outputs)) for k, x in enumerate(outputs)]
-        return tuple([x if p is None else x._linked(p) for x, p in zip(outputs, picks, strict=True)])
+            return (outputs[0]._with_grad_fn(self),)
+        picks = [None if x is None else self.select_output(x, k, len(outputs)) for k, x in enumerate(outputs)]
+        return tuple([x if p is None else x._with_grad_fn(p) for x, p in zip(outputs, picks, strict=True)])
 
-    def pick(self, output: Any, index: int, count: int) -> Step | None:
+    def select_output(self, output: Any, index: int, count: int) -> Step | None:
         """Return the node that selects output `index` of `count`; None if that output has an integer dtype."""
         if not output.dtype.is_floating_point:
             return None
-        pick = Step(OPS["pick"], (self,), {"index": index, "count": count}, output._array, (None, None))
-        pick.observe(output)
-        return pick
+        node = Step(OPS["pick"], (self,), {"index": index, "count": count}, output._array, (None, None))
+        node.observe(output)
+        return node
 
-    def _refuse_overwritten(self, op: Op, kept: tuple[Any, ...], slots: Sequence[int]) -> None:
-        for name, saved in zip(("y", *op.inputs), kept, strict=True):
-            asked = (name, *op.parts) if name == "y" else (name,)
-            made = self._note("written", self._made) if name == "y" else self._made
-            several = saved if isinstance(saved, tuple) else (saved,)
-            tensor = next((x for x in several if written_since((x,), made)), None)
-            if tensor is not None and any(not op.reads[slot].isdisjoint(asked) for slot in slots):
-                what = "result" if name == "y" else f"operand {name}"
+    def _check_not_modified(self, op: Op, saved_values: tuple[Any, ...], slots: Sequence[int]) -> None:
+        for name, saved in zip(("y", *op.inputs), saved_values, strict=True):
+            names = (name, *op.output_names) if name == "y" else (name,)
+            write_count = self._get_extra("written", self._write_count) if name == "y" else self._write_count
+            tensors = saved if isinstance(saved, tuple) else (saved,)
+            tensor = next((x for x in tensors if is_modified_since((x,), write_count)), None)
+            if tensor is not None and any(not op.reads[slot].isdisjoint(names) for slot in slots):
+                description = "result" if name == "y" else f"operand {name}"
                 raise GraphError(
-                    f"backward: {op.name} saved its {what} of shape {tensor.shape}, which has been modified "
+                    f"backward: {op.name} saved its {description} of shape {tensor.shape}, which has been modified "
                     f"by an inplace operation: {tensor._storage.last_write}\n"
                     f"  Use an out-of-place operation there (x = x + 1, not x += 1), or give {op.name} a clone()."
                 )
 
-    def _fitted(self, gradient: Any) -> Any:
-        return gradient if isinstance(gradient, tuple) else fitted(gradient, self._shape, self._dtype)
+    def _reduce_gradient(self, gradient: Any) -> Any:
+        return gradient if isinstance(gradient, tuple) else reduce_gradient(gradient, self._shape, self._dtype)
 
-    def _sum(self, total: Any, contribution: Any) -> Any:
+    def _accumulate_gradient(self, total: Any, contribution: Any) -> Any:
         if not isinstance(total, tuple):
             return total + contribution
         pairs = zip(total, contribution, strict=True)  # by output of an op that has several
         return tuple([b if a is None else a if b is None else a + b for a, b in pairs])
 
     @property
-    def _keeps(self) -> bool:
-        return bool(modes.gradient_passed) or (getattr(self, "_more", None) is not None and self.retainer is not None)
+    def _keeps_gradient(self) -> bool:
+        return bool(modes.gradient_passed) or (getattr(self, "_extras", None) is not None and self.retainer is not None)
 
     @property
     def retainer(self) -> Any:
         """The tensor on which `retain_grad` was called, if still alive."""
-        return self._note("retains", lambda: None)()
+        return self._get_extra("retains", lambda: None)()
 
-    def _local(self, slot: int) -> float | None:
+    def _local_derivative(self, slot: int) -> float | None:
         return None
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
 
 
-def written_since(saved: tuple[Any, ...], made: int) -> bool:
-    """Return whether the storage of any tensor in `saved` was written after write count `made`."""
+def is_modified_since(saved: tuple[Any, ...], write_count: int) -> bool:
+    """Return whether the storage of any tensor in `saved` was written after write count `write_count`."""
     for x in saved:
         if isinstance(x, Node):
-            if x._storage is not None and x._storage.latest > made:  # type: ignore[attr-defined]
+            if x._storage is not None and x._storage.last_write_count > write_count:  # type: ignore[attr-defined]
                 return True
-        elif x.__class__ is tuple and written_since(x, made):
+        elif x.__class__ is tuple and is_modified_since(x, write_count):
             return True
     return False
 
 
-def _array(x: Any) -> Any:
+def _raw_arrays(x: Any) -> Any:
     """Return the raw arrays of a saved tensor, tuple of tensors, scalar or None."""
-    return x._raw() if isinstance(x, Node) else tuple(map(_array, x)) if x.__class__ is tuple else x
+    return x._raw_value() if isinstance(x, Node) else tuple(map(_raw_arrays, x)) if x.__class__ is tuple else x
 
 
-def fitted(gradient: Any, shape: Shape, dtype: Any) -> Any:
+def reduce_gradient(gradient: Any, shape: Shape, dtype: Any) -> Any:
     """Sum `gradient` over the broadcast dimensions to `shape`, and cast it to `dtype`."""
-    array = gradient._raw() if isinstance(gradient, Node) else gradient
+    array = gradient._raw_value() if isinstance(gradient, Node) else gradient
     if array.shape == shape and array.dtype is dtype:
         return gradient
     if array.shape != shape:
@@ -243,28 +245,30 @@ def fitted(gradient: Any, shape: Shape, dtype: Any) -> Any:
     return gradient if array.dtype is dtype else OPS["to"](gradient, dtype=as_dtype(dtype))
 
 
-def check_gradient(x: Any, like: Any, what: str, whose: str, of_type: bool = True) -> None:
-    """Raise unless `x` is a tensor with the shape and, with `of_type`, the dtype of the array `like`."""
+def check_gradient(x: Any, reference: Any, name: str, reference_name: str, check_dtype: bool = True) -> None:
+    """Raise unless `x` is a tensor with the shape and, with `check_dtype`, the dtype of the array `reference`."""
     if not hasattr(x, "_array"):
-        raise DTypeError(f"{what} is {a_kind(x)}; expected a tensor.\n  Convert it: mg.tensor(x).")
-    if x._array.shape != like.shape:
+        raise DTypeError(f"{name} is {describe_type(x)}; expected a tensor.\n  Convert it: mg.tensor(x).")
+    if x._array.shape != reference.shape:
         raise ShapeError(
-            f"{what} has shape {x.shape}, but {whose} has {like.shape}.\n  The shapes must match: reshape or expand it."
+            f"{name} has shape {x.shape}, but {reference_name} has {reference.shape}.\n"
+            "  The shapes must match: reshape or expand it."
         )
-    common_place((like, x._array), what)
-    if of_type and x._array.dtype is not like.dtype:
+    common_device((reference, x._array), name)
+    if check_dtype and x._array.dtype is not reference.dtype:
         raise DTypeError(
-            f"{what} has dtype {x.dtype.name}, but {whose} has {like.dtype}.\n  Convert it: x.to(mg.{like.dtype})."
+            f"{name} has dtype {x.dtype.name}, but {reference_name} has {reference.dtype}.\n"
+            f"  Convert it: x.to(mg.{reference.dtype})."
         )
 
 
-def linked(step: Step, outputs: tuple[Any, ...]) -> Step:
+def set_grad_fn(step: Step, outputs: tuple[Any, ...]) -> Step:
     """Set `step` as the `grad_fn` of `outputs`, and return it."""
     if len(outputs) == 1:
         outputs[0]._step, outputs[0]._requires_grad = step, True
         return step
     for index, output in enumerate(outputs):
-        pick = step.pick(output, index, len(outputs))
-        if pick is not None:
-            output._step, output._requires_grad = pick, True
+        node = step.select_output(output, index, len(outputs))
+        if node is not None:
+            output._step, output._requires_grad = node, True
     return step

@@ -10,31 +10,31 @@ from importlib.util import find_spec
 from typing import Any, ClassVar, NamedTuple
 
 from minigrad.core.dispatch import dispatch, kernel
-from minigrad.core.errors import DeviceError, caller, source_line
+from minigrad.core.errors import DeviceError, source_line, user_frame
 from minigrad.core.modes import modes
 
 __all__ = [
     "DEVICES",
-    "PLACES",
+    "DEVICE_BY_ARRAY_TYPE",
     "Allocator",
     "Storage",
     "Transfers",
-    "add_memory",
+    "add_transfer",
     "check_device",
-    "common_place",
-    "copy_of",
-    "count_transfer",
+    "common_device",
+    "copy_array",
     "device",
+    "device_of",
+    "get_allocator",
     "get_default_device",
-    "host",
-    "is_there",
-    "memory",
-    "owner_of",
-    "owns",
-    "place_of",
-    "pool_of",
-    "pools",
+    "get_pool",
+    "is_available",
+    "memory_owner",
+    "owns_memory",
+    "pooled_devices",
+    "register_device",
     "set_default_device",
+    "to_numpy",
     "transfers",
 ]
 
@@ -46,54 +46,54 @@ class Allocator(NamedTuple):
     """Return an uninitialised array of a shape and a NumPy dtype."""
     full: Callable[[tuple[int, ...], Any, Any], Any]
     """Return an array of a shape and a NumPy dtype filled with a scalar."""
-    shared: Callable[[Any], Any]
+    share: Callable[[Any], Any]
     """Return an array that shares the memory of a NumPy array, or a copy if it cannot."""
-    copied: Callable[[Any], Any]
+    copy: Callable[[Any], Any]
     """Return an array with a copy of a NumPy array's elements."""
-    host: Callable[[Any], Any]
+    to_numpy: Callable[[Any], Any]
     """Return an array as a NumPy array, without a copy if possible."""
-    owner: type
+    owner_type: type
     """Type of `array.base` when the array owns its memory."""
     pool: Any = None
-    """The caching pool: bytes `held` and their `limit`, bytes `used` and their `peak`, and `clear()`."""
-    there: Callable[[], bool] = lambda: True
+    """The caching pool: `free_bytes` and their `limit`, `used_bytes` and `peak_bytes`, and `clear()`."""
+    is_available: Callable[[], bool] = lambda: True
     """Return whether the device is available on this machine."""
 
 
 DEVICES: list[str] = []
 """The registered devices, available on this machine or not."""
-PLACES: dict[type, str] = {}
+DEVICE_BY_ARRAY_TYPE: dict[type, str] = {}
 """The device of each array type."""
 _default = ["cpu" if find_spec("taichi") else "numpy"]  # the meaning of "cpu", then the default device if one was set
-_memories: dict[str, Allocator] = {}
+_allocators: dict[str, Allocator] = {}
 
 
-def add_memory(name: str, array: type, memory: Allocator) -> None:
-    """Register `name` as a device for tensors whose arrays have the type `array`."""
-    PLACES[array] = name
-    _memories[name] = memory
-    kernel("move", name)(_moved)
+def register_device(name: str, array_type: type, allocator: Allocator) -> None:
+    """Register `name` as a device for tensors whose arrays have the type `array_type`."""
+    DEVICE_BY_ARRAY_TYPE[array_type] = name
+    _allocators[name] = allocator
+    kernel("move", name)(_move_kernel)
     if name not in DEVICES:
         DEVICES.append(name)
 
 
-def _moved(a: Any, *, device: str, source: str) -> Any:
-    return _memories[device].copied(_memories[PLACES[a.__class__]].host(a))
+def _move_kernel(a: Any, *, device: str, source: str) -> Any:
+    return _allocators[device].copy(_allocators[DEVICE_BY_ARRAY_TYPE[a.__class__]].to_numpy(a))
 
 
-def pools() -> list[str]:
+def pooled_devices() -> list[str]:
     """Return the devices with a caching memory pool."""
-    return [name for name, memory in _memories.items() if memory.pool is not None]
+    return [name for name, memory in _allocators.items() if memory.pool is not None]
 
 
-def pool_of(name: str) -> Any:
+def get_pool(name: str) -> Any:
     """Return the memory pool of a device; None if it has none or is not registered."""
-    return _memories[name].pool if name in _memories else None
+    return _allocators[name].pool if name in _allocators else None
 
 
-def owns(array: Any) -> bool:
+def owns_memory(array: Any) -> bool:
     """Return whether an array owns its memory rather than being a view."""
-    return array.base.__class__ is _memories[PLACES[array.__class__]].owner
+    return array.base.__class__ is _allocators[DEVICE_BY_ARRAY_TYPE[array.__class__]].owner_type
 
 
 def set_default_device(device: str | None) -> None:
@@ -107,71 +107,71 @@ def get_default_device() -> device:
     return device(_default[-1])
 
 
-def is_there(name: str) -> bool:
+def is_available(name: str) -> bool:
     """Return whether the device `name` is available on this machine."""
-    return name in DEVICES and _memories[name].there()
+    return name in DEVICES and _allocators[name].is_available()
 
 
-def memory(name: str) -> Allocator:
+def get_allocator(name: str) -> Allocator:
     """Return the allocator of the device `name`."""
-    found = _memories[name]
+    allocator = _allocators[name]
     for listener in modes.memory_requested:
-        found = listener.memory_requested(found)
-    return found
+        allocator = listener.memory_requested(allocator)
+    return allocator
 
 
-def place_of(array: Any) -> str:
+def device_of(array: Any) -> str:
     """Return the device of an array."""
-    return PLACES[array.__class__]
+    return DEVICE_BY_ARRAY_TYPE[array.__class__]
 
 
-def owner_of(array: Any) -> Any:
-    """Return the array that owns the memory of `array`."""
+def memory_owner(array: Any) -> Any:
+    """Return the array that owns the memory of `array_type`."""
     while getattr(array, "base", None) is not None and hasattr(array.base, "nbytes"):
         array = array.base
     return array
 
 
-def common_place(arrays: Iterable[Any], asked: str) -> str:
+def common_device(arrays: Iterable[Any], func_name: str) -> str:
     """Return the device of the arrays among `arrays`. Raises DeviceError if there are several."""
-    found = None
+    first_device = None
     for x in arrays:
-        place = PLACES.get(x.__class__)
-        if place is None or place == found:
+        device_name = DEVICE_BY_ARRAY_TYPE.get(x.__class__)
+        if device_name is None or device_name == first_device:
             continue
-        if found is not None:
+        if first_device is not None:
             raise DeviceError(
-                f"{asked}: expected all tensors to be on the same device, but found at least two devices, {found!r} "
-                f"and {place!r}.\n  Move one of them: x.to({found!r})."
+                f"{func_name}: expected all tensors to be on the same device, but found at least two devices, "
+                f"{first_device!r} and {device_name!r}.\n  Move one of them: x.to({first_device!r})."
             )
-        found = place
-    return found or _default[-1]
+        first_device = device_name
+    return first_device or _default[-1]
 
 
-def host(array: Any) -> Any:
+def to_numpy(array: Any) -> Any:
     """Return an array on any device as a NumPy array, which must not be written."""
     for listener in modes.values_read:
         listener.values_read()
-    return _memories[PLACES[array.__class__]].host(array)
+    return _allocators[DEVICE_BY_ARRAY_TYPE[array.__class__]].to_numpy(array)
 
 
 class Transfers(NamedTuple):
     """The number of transfers and their total size in bytes."""
 
-    times: int
+    count: int  # type: ignore[assignment]
     bytes: int
 
-    def since(self, before: Transfers) -> Transfers:
-        """Return the transfers since `before`."""
-        return Transfers(self.times - before.times, self.bytes - before.bytes)
+    def since(self, earlier: Transfers) -> Transfers:
+        """Return the transfers since `earlier`."""
+        return Transfers(self.count - earlier.count, self.bytes - earlier.bytes)
 
 
 transfers = {"up": Transfers(0, 0), "down": Transfers(0, 0)}
 """The transfers from NumPy's memory to other devices ("up") and back ("down")."""
 
 
-def count_transfer(way: str, size: int) -> None:
-    transfers[way] = Transfers(transfers[way].times + 1, transfers[way].bytes + size)
+def add_transfer(direction: str, nbytes: int) -> None:
+    transfers[direction] = Transfers(transfers[direction].count + 1, transfers[direction].bytes + nbytes)
 
 
 class device(str):
@@ -203,58 +203,67 @@ class device(str):
 class Storage:
     """The memory of a tensor and its views, with a version counter.
 
-    `array` spans the memory; its first element is element 0 of the storage. `version` counts the in-place writes, so
-    that a saved tensor can be checked. `rebased` counts the writes that changed the graph node of these elements, so
-    that views recompute theirs. `unrecorded` is true if the last write was not recorded in the graph. `latest` is the
-    value of `writes`, the global write counter, after the last write here: a graph node stores the counter at its
-    creation and so detects a modified operand.
+    `array_type` spans the memory; its first element is element 0 of the storage. `version` counts the in-place writes,
+    so that a saved tensor can be checked. `rebase_count` counts the writes that changed the graph node of these
+    elements, so that views recompute theirs. `has_unrecorded_write` is true if the last write was not recorded in the
+    graph. `last_write_count` is the value of `writes`, the global write counter, after the last write here: a graph
+    node stores the counter at its creation and so detects a modified operand.
     """
 
-    __slots__ = ("array", "latest", "place", "rebased", "unrecorded", "version", "writer")
+    __slots__ = (
+        "array",
+        "has_unrecorded_write",
+        "last_write_count",
+        "last_writer",
+        "location",
+        "rebase_count",
+        "version",
+    )
 
     writes: ClassVar[int] = 0
 
     def __init__(self, array: Any) -> None:
         self.array = array
-        self.version = self.latest = 0
-        self.rebased = 0
-        self.unrecorded = False
-        self.writer = ""
-        self.place: tuple[str, int] | None = None
+        self.version = self.last_write_count = 0
+        self.rebase_count = 0
+        self.has_unrecorded_write = False
+        self.last_writer = ""
+        self.location: tuple[str, int] | None = None
 
     @property
     def device(self) -> device:
         """The device of the memory."""
-        return device(place_of(self.array))
+        return device(device_of(self.array))
 
-    def written(self, writer: str, recorded: bool = False, place: tuple[str, int] | None = None) -> None:
-        """Increment the version after a write by the operation `writer` at `place`, by default the user's line."""
+    def mark_written(self, writer: str, recorded: bool = False, location: tuple[str, int] | None = None) -> None:
+        """Increment the version after a write by the operation `last_writer` at `location`, by default the user's
+        line."""
         self.version += 1
-        Storage.writes = self.latest = Storage.writes + 1
-        self.unrecorded = not recorded
-        self.writer = writer
-        self.place = place or caller()
+        Storage.writes = self.last_write_count = Storage.writes + 1
+        self.has_unrecorded_write = not recorded
+        self.last_writer = writer
+        self.location = location or user_frame()
         for listener in modes.storage_written:
             listener.storage_written(self)
 
     @property
     def last_write(self) -> str:
         """The operation that wrote last, and its source line."""
-        return self.writer if self.place is None else f"{self.writer}, at {source_line(*self.place)}"
+        return self.last_writer if self.location is None else f"{self.last_writer}, at {source_line(*self.location)}"
 
 
-def check_device(name: Any, asked: str) -> device:
+def check_device(name: Any, func_name: str) -> device:
     """Return `name` as a device; the default if None. Raises DeviceError for an unknown device."""
     if name is None:
         return get_default_device()
     if isinstance(name, str) and device(name.removesuffix(":0")) in DEVICES:
         return device(name.removesuffix(":0"))
     raise DeviceError(
-        f"{asked}: device {str(name)!r} is not available; the default device is {_default[-1]!r}.\n"
+        f"{func_name}: device {str(name)!r} is not available; the default device is {_default[-1]!r}.\n"
         f"  Omit device=, or write device={_default[-1]!r}."
     )
 
 
-def copy_of(array: Any) -> Any:
+def copy_array(array: Any) -> Any:
     """Return a contiguous copy of an array."""
-    return dispatch("contiguous", place_of(array), (array,))
+    return dispatch("contiguous", device_of(array), (array,))

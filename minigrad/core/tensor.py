@@ -13,20 +13,28 @@ from minigrad.core import views
 from minigrad.core.accumulation import accumulate
 from minigrad.core.dispatch import dispatch
 from minigrad.core.dtypes import DTYPES, DType
-from minigrad.core.errors import DTypeError, GraphError, ShapeError, check_flag, check_function
-from minigrad.core.graph import Node, grad_listeners, grad_lock, number
-from minigrad.core.hooks import RemovableHandle, replaced_by
-from minigrad.core.modes import detour, modes
+from minigrad.core.errors import DTypeError, GraphError, ShapeError, check_callable, check_flag
+from minigrad.core.graph import Node, global_grad_listeners, grad_lock, raw_value
+from minigrad.core.hooks import RemovableHandle, apply_hook
+from minigrad.core.modes import modes, slow_path
 from minigrad.core.op import OPS, Op
-from minigrad.core.promotion import operand, promoted
+from minigrad.core.promotion import as_operand, promote
 from minigrad.core.shapes import Shape, broadcast_shapes, check_equal_shapes
-from minigrad.core.step import Step, check_gradient, constant, fitted, linked
-from minigrad.core.storage import Storage, common_place, copy_of, device, get_default_device, memory, place_of
+from minigrad.core.step import Step, check_gradient, constant, reduce_gradient, set_grad_fn
+from minigrad.core.storage import (
+    Storage,
+    common_device,
+    copy_array,
+    device,
+    device_of,
+    get_allocator,
+    get_default_device,
+)
 
-__all__ = ["RemovableHandle", "Tensor", "linked", "promoted", "record", "wrap"]
+__all__ = ["RemovableHandle", "Tensor", "promote", "record", "set_grad_fn", "wrap"]
 
-_DTYPE = {np.dtype(name): dtype for name, dtype in DTYPES.items()}
-_NOTHING: Mapping[str, Any] = {}
+_DTYPE_BY_NUMPY = {np.dtype(name): dtype for name, dtype in DTYPES.items()}
+NO_ATTRS: Mapping[str, Any] = {}
 
 if TYPE_CHECKING:  # the methods that `functional` adds at import, as a stub from `make stubs`
     from minigrad.functional._stubs import Methods
@@ -44,14 +52,14 @@ class Tensor(Methods):
 
     # A leaf is itself a node of the graph; the node of a computed tensor is its Step, in _step. _storage is created on
     # first use. A view stores its _base and the chain of view operations that leads from the base to it.
-    __slots__ = ("__weakref__", "_array", "_base", "_chain", "_rebased", "_step", "_storage", "label")
+    __slots__ = ("__weakref__", "_array", "_base", "_rebase_count", "_step", "_storage", "_view_chain", "label")
 
     _array: Any
     _storage: Storage | None
     _step: Step | None
     _base: Tensor | None
-    _chain: tuple[tuple[Op, Mapping[str, Any]], ...]
-    _rebased: int
+    _view_chain: tuple[tuple[Op, Mapping[str, Any]], ...]
+    _rebase_count: int
 
     def __init__(self, *data: Any, **options: Any) -> None:
         raise DTypeError(
@@ -69,12 +77,12 @@ class Tensor(Methods):
     @property
     def dtype(self) -> DType:
         """The dtype of the elements."""
-        return _DTYPE[self._array.dtype]
+        return _DTYPE_BY_NUMPY[self._array.dtype]
 
     @property
     def device(self) -> device:
         """The device that holds the elements."""
-        return device(place_of(self._array))
+        return device(device_of(self._array))
 
     @property
     def ndim(self) -> int:
@@ -85,9 +93,9 @@ class Tensor(Methods):
     def storage(self) -> Storage:
         """The storage that this tensor shares with its views."""
         if self._storage is None:
-            made = Storage(self._array) if self._base is None else self._base.storage
+            new_storage = Storage(self._array) if self._base is None else self._base.storage
             if self._storage is None:  # another thread may have created one above, but not from here on
-                self._storage = made
+                self._storage = new_storage
         return self._storage
 
     @property
@@ -111,14 +119,12 @@ class Tensor(Methods):
         if self.grad_fn is not None and not flag:
             raise GraphError("requires_grad_: you can only disable requires_grad on leaf tensors; use detach().")
         check_flag(flag, "requires_grad_")
-        if flag and not self.dtype.is_floating_point:
-            raise DTypeError(
-                f"requires_grad_: only floating-point tensors can require gradients; got {self.dtype.name}."
-            )
+        if flag and not (dtype := self.dtype).is_floating_point:
+            raise DTypeError(f"requires_grad_: only floating-point tensors can require gradients; got {dtype.name}.")
         if self._step is None:
             self._requires_grad = bool(flag)
-            if flag and detour.reasons and modes.scope:
-                self._remember("scope", modes.scope)
+            if flag and slow_path.reasons and modes.scope:
+                self._set_extra("scope", modes.scope)
         return self
 
     _grad: Any = vars(Node)["grad"]  # the slot itself; the `grad` setter validates what users assign
@@ -131,16 +137,16 @@ class Tensor(Methods):
         return self._grad  # type: ignore[no-any-return]
 
     @grad.setter
-    def grad(self, new: Tensor | None) -> None:
-        if new is not None:
-            check_gradient(new, self._array, "grad", "the tensor that it is assigned to")
-            if new is self:
+    def grad(self, gradient: Tensor | None) -> None:
+        if gradient is not None:
+            check_gradient(gradient, self._array, "grad", "the tensor that it is assigned to")
+            if gradient is self:
                 raise GraphError("grad: a tensor cannot be assigned as its own grad.\n  Assign x.detach().clone().")
         for listener in modes.grad_changed:
             listener.grad_changed(self, False)
-        for listener in grad_listeners:
+        for listener in global_grad_listeners:
             listener.grad_changed(self, False)
-        self._grad = new
+        self._grad = gradient
 
     @property
     def grad_fn(self) -> Step | None:
@@ -151,7 +157,7 @@ class Tensor(Methods):
     @property
     def scope(self) -> str:
         """The `mg.scope` in which the tensor was computed or, for a leaf, first required a gradient."""
-        return cast(str, (self.grad_fn or self)._note("scope", ""))
+        return cast(str, (self.grad_fn or self)._get_extra("scope", ""))
 
     @property
     def is_leaf(self) -> bool:
@@ -170,8 +176,8 @@ class Tensor(Methods):
             broadcast_shapes(self.shape, source.shape, op="copy_")
             source = source.to(self.dtype).expand(*self.shape)
         else:
-            source = operand(OPS["copy"], source)
-        return self._write(OPS["copy"], (self, source))
+            source = as_operand(OPS["copy"], source)
+        return self._write_inplace(OPS["copy"], (self, source))
 
     def detach(self) -> Tensor:
         """Return a tensor that shares this storage but is detached from the graph."""
@@ -196,27 +202,27 @@ class Tensor(Methods):
 
     def _snapshot(self) -> Tensor:
         """Return a copy of the current elements that has the same graph node."""
-        out = wrap(copy_of(self._array))
+        out = wrap(copy_array(self._array))
         out._step, out._requires_grad = self._step, self._requires_grad
         return out
 
-    def _linked(self, step: Step) -> Tensor:
+    def _with_grad_fn(self, step: Step) -> Tensor:
         """Return an alias of this tensor whose `grad_fn` is `step`; a `Step` sees its own output this way."""
         out = wrap(self._array)
         out._storage = self._storage
         out._step, out._requires_grad = step, True
         return out
 
-    def _fitted(self, gradient: Any) -> Any:
-        return fitted(gradient, self._array.shape, self._array.dtype)
+    def _reduce_gradient(self, gradient: Any) -> Any:
+        return reduce_gradient(gradient, self._array.shape, self._array.dtype)
 
-    def _raw(self) -> Any:
+    def _raw_value(self) -> Any:
         return self._array
 
-    def _handed(self, gradient: Any, create_graph: bool) -> Any:
-        return gradient if create_graph else wrap(np.asanyarray(number(gradient)))
+    def _export_gradient(self, gradient: Any, create_graph: bool) -> Any:
+        return gradient if create_graph else wrap(np.asanyarray(raw_value(gradient)))
 
-    def _local(self, slot: int) -> float | None:
+    def _local_derivative(self, slot: int) -> float | None:
         return None
 
     def backward(
@@ -233,23 +239,22 @@ class Tensor(Methods):
         `create_graph`, or true inside ``mg.record()``). Raises GraphError if this tensor or one of `inputs` does not
         require grad, if the graph was freed, or if a saved tensor was modified; then no `grad` changes.
         """
-        accumulate({self._edge(): self._seed(gradient, create_graph)}, retain_graph, create_graph, inputs)
+        accumulate({self._edge(): self._initial_gradient(gradient, create_graph)}, retain_graph, create_graph, inputs)
 
     _accumulate: Any = staticmethod(accumulate)
 
     def retain_grad(self) -> None:
         """Store the gradient of this non-leaf tensor in `grad`. Raises GraphError if it does not require grad."""
-        node = self._edge()
-        if node is None:
+        if (node := self._edge()) is None:
             raise GraphError("retain_grad: can't retain_grad on a tensor that does not require grad.")
         if node is not self:
-            self._remember("retained", node)
-            node._remember("retains", weakref.ref(self))
+            self._set_extra("retained", node)
+            node._set_extra("retains", weakref.ref(self))
 
-    def _retain_again(self) -> None:
+    def _move_retained_grad(self) -> None:
         """Retain the gradient of the new value after an in-place write, not of the old one."""
-        if (before := self._note("retained")) is not None and self._edge() is not None:
-            before._more.pop("retains", None)
+        if (old_node := self._get_extra("retained")) is not None and self._edge() is not None:
+            old_node._extras.pop("retains", None)
             self.retain_grad()
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
@@ -257,16 +262,15 @@ class Tensor(Methods):
 
         A returned tensor replaces the gradient. Raises GraphError if this tensor does not require grad.
         """
-        node = self._edge()
-        if node is None:
+        if (node := self._edge()) is None:
             raise GraphError("register_hook: cannot register a hook on a tensor that doesn't require gradient.")
-        check_function(hook, "register_hook")
+        check_callable(hook, "register_hook")
         with grad_lock:
-            hooks = node._note("hooks", {})
-            node._remember("hooks", hooks)
-        return RemovableHandle(hooks, lambda gradient: replaced_by(hook, gradient, wrap))
+            hooks = node._get_extra("hooks", {})
+            node._set_extra("hooks", hooks)
+        return RemovableHandle(hooks, lambda gradient: apply_hook(hook, gradient, wrap))
 
-    def _seed(self, gradient: Tensor | None, create_graph: bool) -> Tensor:
+    def _initial_gradient(self, gradient: Tensor | None, create_graph: bool) -> Tensor:
         if self._edge() is None:
             raise GraphError(
                 "backward: this tensor does not require grad and does not have a grad_fn.\n"
@@ -278,58 +282,58 @@ class Tensor(Methods):
                     "backward: grad can be implicitly created only for scalar outputs, but this tensor has shape "
                     f"{self.shape}.\n  Sum it first, or give backward(gradient) of the same shape."
                 )
-            return wrap(memory(place_of(self._array)).full(self.shape, self._array.dtype, 1))
-        check_gradient(gradient, self._array, "backward: gradient", "the tensor", of_type=False)
+            return wrap(get_allocator(device_of(self._array)).full(self.shape, self._array.dtype, 1))
+        check_gradient(gradient, self._array, "backward: gradient", "the tensor", check_dtype=False)
         return gradient if gradient.dtype is self.dtype else cast(Tensor, OPS["to"](gradient, dtype=self.dtype))
 
     # --- applying operations ---
 
     @classmethod
     def _apply(cls, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-        return op.inlined(*inputs) if op.inlined is not None else Tensor._computed(op, inputs, attrs)
+        return op.fast_path(*inputs) if op.fast_path is not None else Tensor._compute_new(op, inputs, attrs)
 
     @staticmethod
-    def _computed(op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+    def _compute_new(op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         if op.promotes is not None:
-            inputs = promoted(op, inputs, partial(_beside, inputs))
+            inputs = promote(op, inputs, partial(_to_device_of, inputs))
         arrays = tuple([x._array if isinstance(x, Tensor) else x for x in inputs])
-        result = dispatch(op.name, common_place(arrays, op.name), arrays, attrs)
+        result = dispatch(op.name, common_device(arrays, op.name), arrays, attrs)
         if result.__class__ is tuple:
             outputs, aux = tuple([wrap(array) for array in result[: op.outputs]]), result[op.outputs :]
         else:
             outputs, aux = (wrap(result),), ()
         if op.view:
-            views.link(outputs[0], inputs[0], op, attrs)
+            views.register_view(outputs[0], inputs[0], op, attrs)
         if op.differentiable and modes.grad:
             record(op, inputs, attrs, outputs, aux)
         return outputs if op.outputs > 1 else outputs[0]
 
-    def _fits(self, op: Op, inputs: tuple[Any, ...]) -> bool:
+    def _can_write_directly(self, op: Op, inputs: tuple[Any, ...]) -> bool:
         """Return whether writing `op(inputs)` here needs no checks, as in an optimiser's parameter update."""
         array = self._array
-        if op.plain is None or not array.flags.carray or array.dtype.kind != "f" or inputs[0] is not self:
+        if op.simple_rules is None or not array.flags.carray or array.dtype.kind != "f" or inputs[0] is not self:
             return False
         for x in inputs[1:]:
             if not isinstance(x, Tensor) or x._array.dtype is not array.dtype or x._array.shape != array.shape:
                 return False
         return True
 
-    def _compute(self, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> None:
+    def _compute_into(self, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> None:
         """Compute `op` into this tensor's memory."""
         arrays = [x._array if isinstance(x, Tensor) else x for x in inputs]
-        place = common_place((self._array, *arrays), f"{op.name}_")
+        device_name = common_device((self._array, *arrays), f"{op.name}_")
         if modes.keeps_operands:
             arrays = [x.copy() if x is self._array else x for x in arrays]
-        dispatch(op.name, place, tuple(arrays), attrs, out=self._array)
+        dispatch(op.name, device_name, tuple(arrays), attrs, out=self._array)
 
-    def _write(self, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any] = _NOTHING) -> Tensor:
+    def _write_inplace(self, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any] = NO_ATTRS) -> Tensor:
         """Compute `op(inputs)` into this tensor in-place. Invalid writes raise before anything is modified."""
         name = f"{op.name}_"
-        if not modes.grad and self._fits(op, inputs):
-            self.storage.written(name)
-            self._compute(op, inputs, attrs)
+        if not modes.grad and self._can_write_directly(op, inputs):
+            self.storage.mark_written(name)
+            self._compute_into(op, inputs, attrs)
             return self
-        inputs = promoted(op, inputs, partial(_beside, (self,))) if op.promotes is not None else inputs
+        inputs = promote(op, inputs, partial(_to_device_of, (self,))) if op.promotes is not None else inputs
         tensors = [self]  # for an op without promotion, the caller has already matched shape and dtype
         if op.promotes is not None:
             tensors = [x for x in inputs if isinstance(x, Tensor)]
@@ -340,37 +344,33 @@ class Tensor(Methods):
         step = record(op, inputs, attrs, (result,), ()) if modes.grad else None
         if step is not None:
             step.replace_operand(self, inputs, self._snapshot)
-        self.storage.written(name, modes.grad)  # before the write, which has happened when a tap raises
-        self._compute(op, inputs, attrs)
+        self.storage.mark_written(name, modes.grad)  # before the write, which has happened when a tap raises
+        self._compute_into(op, inputs, attrs)
         if step is not None:
-            step._remember("written", Storage.writes)
+            step._set_extra("written", Storage.writes)
             step.observe(self)
         if modes.grad:
             views.rebase(self, step)
-            self._retain_again()
+            self._move_retained_grad()
         return self
 
 
-_new = Tensor.__new__
+_new_tensor = Tensor.__new__
 
 
 def wrap(array: Any) -> Tensor:
     """Return `array` as a leaf that does not require grad."""
-    out = _new(Tensor)
+    out = _new_tensor(Tensor)
     out._array = array
-    out._storage = None
-    out._step = None
-    out._base = None
-    out._grad = None
-    out._op = None
+    out._storage = out._step = out._base = out._grad = out._op = None
     out._requires_grad = False
     return out
 
 
-def _beside(inputs: tuple[Any, ...], numbers: Any) -> Tensor:
+def _to_device_of(inputs: tuple[Any, ...], array: Any) -> Tensor:
     """Return a NumPy array as a tensor on the device of the first tensor in `inputs`."""
-    place = next((place_of(x._array) for x in inputs if isinstance(x, Tensor)), get_default_device())
-    return wrap(memory(place).copied(numbers))
+    device_name = next((device_of(x._array) for x in inputs if isinstance(x, Tensor)), get_default_device())
+    return wrap(get_allocator(device_name).copy(array))
 
 
 def record(
@@ -378,23 +378,21 @@ def record(
 ) -> Step | None:
     """Create the `Step` of an operation with what its rules read, and attach it to `outputs`."""
     edges = tuple([x._edge() if isinstance(x, Tensor) else None for x in inputs])
-    plan = op.plan(edges)
-    if plan is None:
+    if (plan := op.plan_saves(edges)) is None:
         return None
     static = attrs
     if op.aux or op.shapes:
         shapes = {name: getattr(inputs[op.inputs.index(name[:-6])], "shape", None) for name in op.shapes}
-        kept = {name: wrap(array) if name in plan.aux else None for name, array in zip(op.aux, aux, strict=True)}
-        static = {**attrs, **kept, **shapes}
-    first = outputs[0]
-    y = None
+        saved_aux = {name: wrap(x) if name in plan.aux else None for name, x in zip(op.aux, aux, strict=True)}
+        static = {**attrs, **saved_aux, **shapes}
+    saved_output = None
     if True in plan.outputs:
-        kept_of = [x.detach() if keep else None for x, keep in zip(outputs, plan.outputs, strict=True)]
-        y = kept_of[0] if len(outputs) == 1 else tuple(kept_of)
+        saved_outputs = [x.detach() if is_saved else None for x, is_saved in zip(outputs, plan.outputs, strict=True)]
+        saved_output = saved_outputs[0] if len(outputs) == 1 else tuple(saved_outputs)
     pairs = zip(edges, inputs, strict=True)
-    left = tuple([constant(x) if edge is None else edge for edge, x in pairs]) if plan.constants else edges
-    saved = [x if k or not isinstance(x, Node) else None for x, k in zip(inputs, plan.operands, strict=True)]
-    step = Step(op, left, static, first._array, (y, *saved))
-    if detour.reasons:
-        step.observe(first)
-    return linked(step, outputs)
+    operands = tuple([constant(x) if edge is None else edge for edge, x in pairs]) if plan.constants else edges
+    saved_inputs = [x if k or not isinstance(x, Node) else None for x, k in zip(inputs, plan.operands, strict=True)]
+    step = Step(op, operands, static, outputs[0]._array, (saved_output, *saved_inputs))
+    if slow_path.reasons:
+        step.observe(outputs[0])
+    return set_grad_fn(step, outputs)

@@ -7,11 +7,11 @@ from numbers import Real
 from typing import Any, cast
 
 from minigrad.core.dispatch import PYTHON, dispatch
-from minigrad.core.errors import DTypeError, GraphError, a_kind, caller_line
+from minigrad.core.errors import DTypeError, GraphError, describe_type, user_source_line
 from minigrad.core.graph import Node, grad_lock, propagate, topological
-from minigrad.core.modes import detour, modes
-from minigrad.core.op import OPS, Op, forward
-from minigrad.core.unrolled import propagate_floats, unroll
+from minigrad.core.modes import modes, slow_path
+from minigrad.core.op import OPS, Op, forward_declared
+from minigrad.core.value_fast_path import install_fast_path, propagate_floats
 
 __all__ = ["Value", "constant"]
 
@@ -20,7 +20,7 @@ def _operator(op: Op, *, reflected: bool = False) -> Callable[[Value, Value | fl
     """Return the method that applies `op`; `reflected` if the Value is the right operand."""
 
     def method(self: Value, other: Value | float) -> Value:
-        foreign = not isinstance(other, Value | Real) and not _is_array(other)
+        foreign = not isinstance(other, Value | Real) and not _is_array_like(other)
         if foreign and hasattr(other, "__radd__"):
             return cast(Value, NotImplemented)  # a type with its own operators, which may support Values
         return cast(Value, Value._apply(op, (other, self) if reflected else (self, other), {}))
@@ -58,15 +58,15 @@ class Value(Node):
     _data: float
 
     def __init__(self, data: float, label: str | None = None) -> None:
-        self._data = _real(data, "Value")
+        self._data = _to_float(data, "Value")
         self.grad = None
         self._op = None
-        self._made = Node.writes
+        self._write_count = Node.writes
         self._requires_grad = True
         if label is not None:
-            self._remember("label", label)
+            self._set_extra("label", label)
         if modes.scope:
-            self._remember("scope", modes.scope)
+            self._set_extra("scope", modes.scope)
 
     # --- attributes ---
 
@@ -82,21 +82,21 @@ class Value(Node):
                 f"data: cannot assign to a Value computed by {self._op.name}; only a leaf's data can be assigned.\n"
                 "  Change the leaves it was computed from and recompute, or detach() it."
             )
-        number = _real(data, "data")
-        if number != self._data:
-            self._data = number
+        new_value = _to_float(data, "data")
+        if new_value != self._data:
+            self._data = new_value
             with grad_lock:
                 Node.writes += 1
-                self._remember("written", Node.writes)
+                self._set_extra("written", Node.writes)
 
     @property
     def label(self) -> str | None:
         """The name of this Value in drawings, or None."""
-        return cast(str | None, self._note("label"))
+        return cast(str | None, self._get_extra("label"))
 
     @label.setter
     def label(self, label: str | None) -> None:
-        self._remember("label", label)
+        self._set_extra("label", label)
 
     @property
     def op(self) -> Op | None:
@@ -111,19 +111,19 @@ class Value(Node):
     @property
     def scope(self) -> str:
         """The `mg.scope` in which it was created, such as ``"layer1/neuron0"``; empty outside any scope."""
-        return cast(str, self._note("scope", ""))
+        return cast(str, self._get_extra("scope", ""))
 
     @property
     def line(self) -> str | None:
         """The source line of the operation, as ``file:line: code``, inside ``mg.record(lines=True)``; else None."""
-        return cast(str | None, self._note("line"))
+        return cast(str | None, self._get_extra("line"))
 
     @property
     def stale(self) -> tuple[Value, ...]:
         """The operands whose `data` was assigned after this Value was computed from them."""
-        if self._made == Node.writes:
+        if self._write_count == Node.writes:
             return ()
-        return tuple(x for x in self._inputs if isinstance(x, Value) and x._note("written", 0) > self._made)
+        return tuple(x for x in self._inputs if isinstance(x, Value) and x._get_extra("written", 0) > self._write_count)
 
     @property
     def requires_grad(self) -> bool:
@@ -161,75 +161,75 @@ class Value(Node):
 
     # --- operations ---
 
-    __add__ = _operator(forward("add"))
-    __radd__ = _operator(forward("add"), reflected=True)
-    __sub__ = _operator(forward("sub"))
-    __rsub__ = _operator(forward("sub"), reflected=True)
-    __mul__ = _operator(forward("mul"))
-    __rmul__ = _operator(forward("mul"), reflected=True)
-    __truediv__ = _operator(forward("div"))
-    __rtruediv__ = _operator(forward("div"), reflected=True)
-    __pow__ = _operator(forward("pow"))
-    __rpow__ = _operator(forward("pow"), reflected=True)
-    __lt__ = _comparison(forward("lt"))
-    __le__ = _comparison(forward("le"))
-    __gt__ = _comparison(forward("gt"))
-    __ge__ = _comparison(forward("ge"))
-    __eq__ = _comparison(forward("eq"))
-    __ne__ = _comparison(forward("ne"))
+    __add__ = _operator(forward_declared("add"))
+    __radd__ = _operator(forward_declared("add"), reflected=True)
+    __sub__ = _operator(forward_declared("sub"))
+    __rsub__ = _operator(forward_declared("sub"), reflected=True)
+    __mul__ = _operator(forward_declared("mul"))
+    __rmul__ = _operator(forward_declared("mul"), reflected=True)
+    __truediv__ = _operator(forward_declared("div"))
+    __rtruediv__ = _operator(forward_declared("div"), reflected=True)
+    __pow__ = _operator(forward_declared("pow"))
+    __rpow__ = _operator(forward_declared("pow"), reflected=True)
+    __lt__ = _comparison(forward_declared("lt"))
+    __le__ = _comparison(forward_declared("le"))
+    __gt__ = _comparison(forward_declared("gt"))
+    __ge__ = _comparison(forward_declared("ge"))
+    __eq__ = _comparison(forward_declared("eq"))
+    __ne__ = _comparison(forward_declared("ne"))
     __hash__ = object.__hash__
 
     def exp(self) -> Value:
         """Return the exponential."""
-        return self._applied("exp")
+        return self._apply_named("exp")
 
     def log(self) -> Value:
         """Return the natural logarithm: -inf at 0, nan for negative input."""
-        return self._applied("log")
+        return self._apply_named("log")
 
     def sqrt(self) -> Value:
         """Return the square root: nan for negative input. The derivative at 0 is inf."""
-        return self._applied("sqrt")
+        return self._apply_named("sqrt")
 
     def sin(self) -> Value:
         """Return the sine of this angle in radians."""
-        return self._applied("sin")
+        return self._apply_named("sin")
 
     def cos(self) -> Value:
         """Return the cosine of this angle in radians."""
-        return self._applied("cos")
+        return self._apply_named("cos")
 
     def tanh(self) -> Value:
         """Return the hyperbolic tangent."""
-        return self._applied("tanh")
+        return self._apply_named("tanh")
 
     def sigmoid(self) -> Value:
         """Return the logistic function 1 / (1 + exp(-x)), computed without overflow."""
-        return self._applied("sigmoid")
+        return self._apply_named("sigmoid")
 
     def relu(self) -> Value:
         """Return max(x, 0). The derivative at 0 is 0, as in PyTorch."""
-        return self._applied("relu")
+        return self._apply_named("relu")
 
     def __pos__(self) -> Value:
         return self
 
     def __neg__(self) -> Value:
-        return self._applied("neg")
+        return self._apply_named("neg")
 
     def abs(self) -> Value:
         """Return the absolute value. The derivative at 0 is 0, as in PyTorch."""
-        return self._applied("abs")
+        return self._apply_named("abs")
 
     __abs__ = abs
 
     def max(self, other: Value | float) -> Value:
         """Return the maximum; nan if either is nan. A tie splits the gradient evenly, as in PyTorch."""
-        return self._applied("maximum", other)
+        return self._apply_named("maximum", other)
 
     def min(self, other: Value | float) -> Value:
         """Return the minimum; nan if either is nan. A tie splits the gradient evenly, as in PyTorch."""
-        return self._applied("minimum", other)
+        return self._apply_named("minimum", other)
 
     # --- gradients ---
 
@@ -243,20 +243,20 @@ class Value(Node):
         graph. Raises GraphError if this Value does not require grad, or if `data` that a derivative reads was assigned
         since the forward pass. No `grad` changes when an error is raised.
         """
-        self._accumulate({self: self._seed(gradient, create_graph)}, retain_graph, create_graph, None)
+        self._accumulate({self: self._initial_gradient(gradient, create_graph)}, retain_graph, create_graph, None)
 
     @staticmethod
     def _accumulate(seeds: Mapping[Any, Any], retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
-        if detour.reasons or create_graph:
-            found = propagate(seeds, create_graph=create_graph)
-            totals = {node: node._handed(total, create_graph) for node, total in found.items()}
+        if slow_path.reasons or create_graph:
+            gradients = propagate(seeds, create_graph=create_graph)
+            totals = {node: node._export_gradient(total, create_graph) for node, total in gradients.items()}
         else:
             totals = propagate_floats(seeds)
-        chosen = totals if inputs is None else {x: totals[x] for x in inputs if x in totals}
+        selected = totals if inputs is None else {x: totals[x] for x in inputs if x in totals}
         with grad_lock:
-            for node, total in chosen.items():
-                before = node.grad
-                node.grad = total if before is None else (before if create_graph else float(before)) + total
+            for node, total in selected.items():
+                old_grad = node.grad
+                node.grad = total if old_grad is None else (old_grad if create_graph else float(old_grad)) + total
 
     def zero_grad(self) -> None:
         """Set `grad` of this Value and of everything it was computed from to None."""
@@ -269,14 +269,14 @@ class Value(Node):
 
     # --- the `Node` interface ---
 
-    def _applied(self, name: str, *others: Any) -> Value:
-        return cast(Value, Value._apply(OPS[name], (self, *others), {}))
+    def _apply_named(self, name: str, *operands: Any) -> Value:
+        return cast(Value, Value._apply(OPS[name], (self, *operands), {}))
 
     @classmethod
     def _apply(cls, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         if op.outputs > 1:
             raise DTypeError(f"{op.name}: it returns {op.outputs} outputs, but a Value holds a single scalar.")
-        operands = tuple([x if isinstance(x, Value) else _real(x, op.name) for x in inputs])
+        operands = tuple([x if isinstance(x, Value) else _to_float(x, op.name) for x in inputs])
         raw = tuple([x._data if isinstance(x, Value) else x for x in operands])
         result = dispatch(op.name, PYTHON, raw, attrs)
         data, *aux = result if op.aux else (result,)
@@ -289,36 +289,36 @@ class Value(Node):
         out.grad = None
         out._op = op
         out._left, out._right = (operands, ()) if len(operands) > 2 else (*operands, ())[:2]
-        out._made = Node.writes
+        out._write_count = Node.writes
         out._requires_grad = any(x._requires_grad for x in operands if isinstance(x, Value))
         if op.attrs or op.aux or op.shapes:
             shapes = dict.fromkeys(op.shapes, ())
-            out._remember("static", {**attrs, **dict(zip(op.aux, aux, strict=True)), **shapes})
+            out._set_extra("static", {**attrs, **dict(zip(op.aux, aux, strict=True)), **shapes})
         if modes.scope:
-            out._remember("scope", modes.scope)
+            out._set_extra("scope", modes.scope)
         if modes.lines:
-            out._remember("line", caller_line())
+            out._set_extra("line", user_source_line())
         return out
 
     def _operands(self, as_nodes: bool, slots: Sequence[int]) -> tuple[Any, ...]:
         if self.stale:
-            _refuse_overwritten(self, slots)
+            _check_not_modified(self, slots)
         if as_nodes:
             return (self, *self._inputs)
         return (self._data, *[x._data if isinstance(x, Value) else x for x in self._inputs])
 
-    def _local(self, slot: int) -> float | None:
+    def _local_derivative(self, slot: int) -> float | None:
         rule = self._op.rules[slot] if self._op is not None else None
         if rule is None:
             return None
-        return cast(float, rule(1.0, *self._operands(False, [slot]), **self._note("static", {})))
+        return cast(float, rule(1.0, *self._operands(False, [slot]), **self._get_extra("static", {})))
 
-    def _raw(self) -> float:
+    def _raw_value(self) -> float:
         return self._data
 
-    _array: Any = property(lambda self: _real(self, "an operation on tensors"))  # which read an operand's array
+    _array: Any = property(lambda self: _to_float(self, "an operation on tensors"))  # which read an operand's array
 
-    def _seed(self, gradient: Any, create_graph: bool) -> Any:
+    def _initial_gradient(self, gradient: Any, create_graph: bool) -> Any:
         if not self._requires_grad:
             raise GraphError(
                 "backward: this Value does not require grad and does not have a grad_fn: it was created by detach(), "
@@ -326,9 +326,9 @@ class Value(Node):
             )
         if isinstance(gradient, Value):
             return gradient if create_graph else gradient._data
-        return 1.0 if gradient is None else _real(gradient, "gradient")
+        return 1.0 if gradient is None else _to_float(gradient, "gradient")
 
-    def _handed(self, gradient: Any, create_graph: bool) -> Any:
+    def _export_gradient(self, gradient: Any, create_graph: bool) -> Any:
         if not create_graph:
             return gradient._data if isinstance(gradient, Value) else gradient
         return gradient if isinstance(gradient, Value) else constant(gradient)
@@ -347,7 +347,7 @@ class Value(Node):
         return _restore, (type(self), self._data, self.label, self.scope, self.grad, self._requires_grad)
 
 
-def _refuse_overwritten(value: Value, slots: Sequence[int]) -> None:
+def _check_not_modified(value: Value, slots: Sequence[int]) -> None:
     """Raise if a rule of `slots` reads an operand whose `data` was assigned after the forward pass."""
     op = value._op
     assert op is not None  # a leaf is never stale
@@ -367,31 +367,33 @@ def constant(data: float) -> Value:
     return out
 
 
-def _restore(kind: type[Value], data: float, label: str | None, scope: str, grad: Any, requires_grad: bool) -> Value:
-    out = kind.__new__(kind)
+def _restore(cls: type[Value], data: float, label: str | None, scope: str, grad: Any, requires_grad: bool) -> Value:
+    out = cls.__new__(cls)
     Value.__init__(out, data, label)
     out.grad, out._requires_grad = grad, requires_grad
     if scope:
-        out._remember("scope", scope)
+        out._set_extra("scope", scope)
     return out
 
 
-def _is_array(x: Any) -> bool:
+def _is_array_like(x: Any) -> bool:
     """Return whether `x` is an array or tensor of any library."""
     return hasattr(x, "dtype") and hasattr(x, "shape")
 
 
-def _real(x: Any, who: str) -> float:
+def _to_float(x: Any, func_name: str) -> float:
     """Return the real scalar `x` as a float. Values are rejected, since the result would lose the graph."""
-    number = isinstance(x, Real) or (_is_array(x) and x.shape == () and getattr(x.dtype, "kind", 0) in {*"biuf"})
-    if number and not isinstance(x, Value):
+    is_real = isinstance(x, Real) or (_is_array_like(x) and x.shape == () and getattr(x.dtype, "kind", 0) in {*"biuf"})
+    if is_real and not isinstance(x, Value):
         try:
             return float(x)
         except OverflowError:
-            raise DTypeError(f"{who}: the integer is too large to convert to float; the maximum is 1.8e308.") from None
+            raise DTypeError(
+                f"{func_name}: the integer is too large to convert to float; the maximum is 1.8e308."
+            ) from None
     if isinstance(x, Value):
-        raise DTypeError(f"{who}: {x!r} is a Value; expected a real scalar.\n  Pass x.data or float(x).")
-    raise DTypeError(f"{who}: {x!r} is {a_kind(x)}; expected a real scalar, an int or a float.")
+        raise DTypeError(f"{func_name}: {x!r} is a Value; expected a real scalar.\n  Pass x.data or float(x).")
+    raise DTypeError(f"{func_name}: {x!r} is {describe_type(x)}; expected a real scalar, an int or a float.")
 
 
-unroll(Value)
+install_fast_path(Value)

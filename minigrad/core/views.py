@@ -14,15 +14,24 @@ from typing import Any
 from minigrad.core.errors import DTypeError, GraphError, ShapeError
 from minigrad.core.grad_mode import enable_grad
 from minigrad.core.modes import modes
-from minigrad.core.op import Op, forward
-from minigrad.core.shapes import overlapping
+from minigrad.core.op import Op, forward_declared
+from minigrad.core.shapes import has_overlap
 from minigrad.core.step import Step, constant
-from minigrad.core.storage import owns
+from minigrad.core.storage import owns_memory
 
-__all__ = ["check_memory", "check_writable", "link", "rebase", "refresh", "replay", "stride_of", "write_into"]
+__all__ = [
+    "check_memory",
+    "check_writable",
+    "element_strides",
+    "rebase",
+    "refresh",
+    "register_view",
+    "replay",
+    "write_into",
+]
 
 
-_overwrite = forward("overwrite")
+_overwrite = forward_declared("overwrite")
 
 
 def replay(x: Any, chain: tuple[tuple[Op, Mapping[str, Any]], ...]) -> Any:
@@ -32,19 +41,19 @@ def replay(x: Any, chain: tuple[tuple[Op, Mapping[str, Any]], ...]) -> Any:
     return x
 
 
-def link(view: Any, source: Any, op: Op, attrs: Mapping[str, Any]) -> None:
+def register_view(view: Any, source: Any, op: Op, attrs: Mapping[str, Any]) -> None:
     """Register `view` as a view of `source`, unless it owns its memory."""
-    if owns(view._array):  # a reshape that had to copy
+    if owns_memory(view._array):  # a reshape that had to copy
         return
     if source._base is None:
-        view._base, view._chain = source, ((op, attrs),)
+        view._base, view._view_chain = source, ((op, attrs),)
     else:
-        view._base, view._chain = source._base, (*source._chain, (op, attrs))
+        view._base, view._view_chain = source._base, (*source._view_chain, (op, attrs))
     view._storage = source.storage
-    view._rebased = view._storage.rebased
+    view._rebase_count = view._storage.rebase_count
 
 
-def _base_of(view: Any) -> Any:
+def _resolve_base(view: Any) -> Any:
     """Return the base of `view`, also if it has become a view itself, as through ``x.unsqueeze_()``."""
     if view._base is not None and view._base._base is not None:
         view._base = view._base._base
@@ -53,17 +62,17 @@ def _base_of(view: Any) -> Any:
 
 def refresh(view: Any) -> None:
     """Recompute the graph node of a view if its base has been rebased."""
-    base = _base_of(view)
-    if base is not None and view._rebased != view._storage.rebased:
+    base = _resolve_base(view)
+    if base is not None and view._rebase_count != view._storage.rebase_count:
         with enable_grad():
-            again = replay(base, view._chain)
-        view._step, view._requires_grad = again._step, again._requires_grad
-        view._rebased = view._storage.rebased
-        view._retain_again()
+            replayed = replay(base, view._view_chain)
+        view._step, view._requires_grad = replayed._step, replayed._requires_grad
+        view._rebase_count = view._storage.rebase_count
+        view._move_retained_grad()
 
 
-def check_writable(target: Any, shape: tuple[int, ...], kind: int, name: str) -> None:
-    """Raise unless a result of `shape` and dtype `kind` can be written into `target` in-place.
+def check_writable(target: Any, shape: tuple[int, ...], dtype_kind: int, name: str) -> None:
+    """Raise unless a result of `shape` and dtype `dtype_kind` can be written into `target` in-place.
 
     Raises GraphError for a leaf that requires grad, or a view of one, in grad mode, and for read-only memory;
     ShapeError if the shapes differ or elements of the target share a memory location; DTypeError if the result cannot
@@ -71,15 +80,15 @@ def check_writable(target: Any, shape: tuple[int, ...], kind: int, name: str) ->
     """
     base = target if target._base is None else target._base
     if modes.grad and base._requires_grad and base._step is None:
-        what = "a leaf" if base is target else "a view of a leaf"
+        description = "a leaf" if base is target else "a view of a leaf"
         raise GraphError(
-            f"{name}: {what} that requires grad is being used in an in-place operation.\n"
+            f"{name}: {description} that requires grad is being used in an in-place operation.\n"
             "  Write inside mg.no_grad() to update it, or out-of-place: y = x + 1."
         )
     if shape != target.shape:
         raise ShapeError(f"{name}: output with shape {target.shape} doesn't match the broadcast shape {shape}.")
     check_memory(target, name)
-    if kind > target.dtype.kind:
+    if dtype_kind > target.dtype.kind:
         raise DTypeError(
             f"{name}: the result type can't be cast to the desired output type {target.dtype.name}.\n"
             "  Use an out-of-place operation, or convert it."
@@ -88,7 +97,7 @@ def check_writable(target: Any, shape: tuple[int, ...], kind: int, name: str) ->
 
 def check_memory(target: Any, name: str) -> None:
     """Raise ShapeError if elements share a memory location, GraphError for read-only memory."""
-    if not target._array.flags.c_contiguous and overlapping(target.shape, target._array.strides):
+    if not target._array.flags.c_contiguous and has_overlap(target.shape, target._array.strides):
         raise ShapeError(
             f"{name}: unsupported operation: more than one element of the written-to tensor refers to a single "
             "memory location.\n"
@@ -98,32 +107,32 @@ def check_memory(target: Any, name: str) -> None:
         raise GraphError(f"{name}: the tensor shares memory with a read-only array.\n  clone() it first.")
 
 
-def stride_of(x: Any) -> tuple[int, ...]:
+def element_strides(x: Any) -> tuple[int, ...]:
     """Return the strides of `x` in elements."""
-    return tuple([by // x._array.itemsize for by in x._array.strides])
+    return tuple([stride // x._array.itemsize for stride in x._array.strides])
 
 
 def rebase(target: Any, step: Step | None) -> None:
     """Update the graph after a write to `target`: `step` is its new node, None if it does not require grad."""
-    base, storage = _base_of(target), target.storage
+    base, storage = _resolve_base(target), target.storage
     if base is None:
         target._step, target._requires_grad = step, step is not None
     else:
         edge = base._edge()
         if edge is None and step is None:
             return
-        how = {"chain": target._chain, "stride": stride_of(base)}
-        both = [constant(x._snapshot()) if e is None else e for x, e in ((base, edge), (target, step))]
-        written = Step(_overwrite, tuple(both), how, base._array, (None, None, None))
-        written.observe(base)
-        base._step, base._requires_grad = written, True
-        base._retain_again()
+        attrs = {"chain": target._view_chain, "stride": element_strides(base)}
+        operands = [constant(x._snapshot()) if e is None else e for x, e in ((base, edge), (target, step))]
+        node = Step(_overwrite, tuple(operands), attrs, base._array, (None, None, None))
+        node.observe(base)
+        base._step, base._requires_grad = node, True
+        base._move_retained_grad()
     for listener in modes.graph_rebased:
         listener.graph_rebased(target if base is None else base)
-    storage.rebased += 1
+    storage.rebase_count += 1
     refresh(target)
 
 
 def write_into(target: Any, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
     """Compute `op(inputs)` into the tensor `target`, and return it. Raises like `check_writable`."""
-    return target._write(op, inputs, attrs)
+    return target._write_inplace(op, inputs, attrs)

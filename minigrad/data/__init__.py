@@ -9,8 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from minigrad.core.packages import explained
-from minigrad.data.known import data_folder
+from minigrad.core.packages import explain_import_errors
+from minigrad.data.catalogue import data_folder
 from minigrad.data.shipped import Digits, Iris, corpus, digits, iris, names
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from minigrad.data.toys import *  # noqa: F403
     from minigrad.data.workers import *  # noqa: F403
 
-_ROOMS = {
+_MODULE_NAMES = {
     "dataset": "ChainDataset ConcatDataset Dataset IterableDataset StackDataset Subset TensorDataset random_split",
     "sampler": "BatchSampler RandomSampler Sampler SequentialSampler SubsetRandomSampler WeightedRandomSampler",
     "collate": "default_collate default_convert",
@@ -39,19 +39,19 @@ _ROOMS = {
     "text": "Vocabulary read_text",
 }  # the public names of each module
 
-_HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}
+_MODULE_OF = {name: module for module, names in _MODULE_NAMES.items() for name in names.split()}
 __all__ = ["Digits", "Iris", "corpus", "data_folder", "digits", "iris", "names", "transforms"]
-__all__ += list(_HOME)
+__all__ += list(_MODULE_OF)
 
 
-@explained()
+@explain_import_errors()
 def __getattr__(name: str) -> Any:
     """Import a name on first access, so that NumPy is loaded only when needed."""
     if name == "transforms":
         return import_module("minigrad.data.transforms")
-    if name in _HOME:
-        globals()[name] = found = getattr(import_module(f"minigrad.data.{_HOME[name]}"), name)
-        return found
+    if name in _MODULE_OF:
+        globals()[name] = value = getattr(import_module(f"minigrad.data.{_MODULE_OF[name]}"), name)
+        return value
     raise AttributeError(f"module 'minigrad.data' has no attribute {name!r}", name=name)
 
 

@@ -16,7 +16,7 @@ from minigrad.core.tensor import Tensor
 from minigrad.functional import stack
 from minigrad.functional.creation import as_tensor, tensor
 
-__all__ = ["default_collate", "default_convert", "mapped"]
+__all__ = ["default_collate", "default_convert", "map_nested"]
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
@@ -33,14 +33,14 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if not batch:
         raise ShapeError("default_collate: the batch is empty.")
     first = batch[0]
-    kind = type(first)
+    sample_type = type(first)
     if isinstance(first, Tensor):
         _check_shapes([x.shape for x in batch])
         return stack(list(batch))
     if isinstance(first, np.ndarray | np.generic):
         arrays = [np.asarray(x) for x in batch]
         if arrays[0].dtype.kind not in "fiub":
-            raise _unknown(f"an array of {arrays[0].dtype}")
+            raise _unsupported_type(f"an array of {arrays[0].dtype}")
         _check_shapes([x.shape for x in arrays])
         return as_tensor(np.stack(arrays))
     if isinstance(first, bool | int):
@@ -50,13 +50,13 @@ def default_collate(batch: Sequence[Any]) -> Any:
     if isinstance(first, str | bytes):
         return batch
     if isinstance(first, Mapping):
-        for k, one in enumerate(batch):
-            if one.keys() != first.keys():
+        for k, sample in enumerate(batch):
+            if sample.keys() != first.keys():
                 raise ShapeError(
-                    f"default_collate: sample 0 of this batch has keys {list(first)}, but sample {k} has {list(one)}.\n"
-                    "  Use the same keys in all samples, or pass a custom collate_fn to the loader."
+                    f"default_collate: sample 0 of this batch has keys {list(first)}, but sample {k} has "
+                    f"{list(sample)}.\n  Use the same keys in all samples, or pass a custom collate_fn to the loader."
                 )
-        return _mapping(kind, {key: default_collate([x[key] for x in batch]) for key in first})
+        return _rebuild_mapping(sample_type, {key: default_collate([x[key] for x in batch]) for key in first})
     if isinstance(first, Sequence):
         lengths = {len(x) for x in batch}
         if len(lengths) > 1:
@@ -65,8 +65,8 @@ def default_collate(batch: Sequence[Any]) -> Any:
                 f"{', '.join(map(str, sorted(lengths)))}.\n  Pad them, or pass a custom collate_fn to the loader."
             )
         columns = [default_collate(column) for column in zip(*batch, strict=True)]
-        return kind(*columns) if hasattr(first, "_fields") else columns
-    raise _unknown(f"{kind.__module__}.{kind.__qualname__}")
+        return sample_type(*columns) if hasattr(first, "_fields") else columns
+    raise _unsupported_type(f"{sample_type.__module__}.{sample_type.__qualname__}")
 
 
 def default_convert(data: Any) -> Any:
@@ -77,26 +77,26 @@ def default_convert(data: Any) -> Any:
             return as_tensor(np.asarray(x))
         return x
 
-    return mapped(convert, data, tuples=list)
+    return map_nested(convert, data, tuples=list)
 
 
-def mapped(function: Callable[[Any], Any], data: Any, tuples: type = tuple) -> Any:
+def map_nested(function: Callable[[Any], Any], data: Any, tuples: type = tuple) -> Any:
     """Apply `function` to every leaf of nested dicts, lists and tuples; tuples are rebuilt as `tuples`."""
     if isinstance(data, Mapping):
-        return _mapping(type(data), {key: mapped(function, x, tuples) for key, x in data.items()})
+        return _rebuild_mapping(type(data), {key: map_nested(function, x, tuples) for key, x in data.items()})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return type(data)(*[mapped(function, x, tuples) for x in data])
+        return type(data)(*[map_nested(function, x, tuples) for x in data])
     if isinstance(data, tuple):
-        return tuples([mapped(function, x, tuples) for x in data])
+        return tuples([map_nested(function, x, tuples) for x in data])
     if isinstance(data, Sequence) and not isinstance(data, str | bytes | Tensor):
-        return [mapped(function, x, tuples) for x in data]
+        return [map_nested(function, x, tuples) for x in data]
     return function(data)
 
 
-def _mapping(kind: type, entries: dict[Any, Any]) -> Any:
+def _rebuild_mapping(mapping_type: type, entries: dict[Any, Any]) -> Any:
     """Return `entries` as a mapping of type `kind`, or as a dict if `kind` cannot be constructed from one."""
     try:
-        return kind(entries)
+        return mapping_type(entries)
     except TypeError:
         return entries
 
@@ -110,8 +110,8 @@ def _check_shapes(shapes: list[tuple[int, ...]]) -> None:
             )
 
 
-def _unknown(what: str) -> DTypeError:
+def _unsupported_type(found_type: str) -> DTypeError:
     return DTypeError(
-        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {what}.\n"
+        f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {found_type}.\n"
         "  Pass a custom collate_fn to the loader."
     )

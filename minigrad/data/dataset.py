@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
-from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, a_kind
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, describe_type
 from minigrad.core.tensor import Tensor
 from minigrad.random import Generator, randperm
 
@@ -21,8 +21,8 @@ __all__ = [
     "StackDataset",
     "Subset",
     "TensorDataset",
-    "example",
-    "examples",
+    "fetch_sample",
+    "fetch_samples",
     "random_split",
 ]
 
@@ -84,14 +84,14 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         for k, tensor in enumerate(tensors):
             if not isinstance(tensor, Tensor):
                 raise DTypeError(
-                    f"TensorDataset: expected argument {k} to be a tensor, but got {a_kind(tensor)}.\n"
+                    f"TensorDataset: expected argument {k} to be a tensor, but got {describe_type(tensor)}.\n"
                     "  Write mg.tensor(…)."
                 )
             if not tensor.ndim:
                 raise ShapeError(f"TensorDataset: tensor {k} is 0-dimensional, so it has no rows to index.")
         if len({len(tensor) for tensor in tensors}) > 1:
-            counts = ", ".join(str(len(tensor)) for tensor in tensors)
-            raise ShapeError(f"TensorDataset: size mismatch between tensors: their first dimensions are {counts}.")
+            sizes = ", ".join(str(len(tensor)) for tensor in tensors)
+            raise ShapeError(f"TensorDataset: size mismatch between tensors: their first dimensions are {sizes}.")
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
@@ -127,10 +127,10 @@ class StackDataset(Dataset[Any]):
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
         """Return the samples at `indices`, fetched in one call from datasets with `__getitems__`."""
-        named = self.datasets if isinstance(self.datasets, dict) else dict(enumerate(self.datasets))
-        columns = [examples(dataset, indices, "StackDataset") for dataset in named.values()]
+        datasets = self.datasets if isinstance(self.datasets, dict) else dict(enumerate(self.datasets))
+        columns = [fetch_samples(dataset, indices, "StackDataset") for dataset in datasets.values()]
         if isinstance(self.datasets, dict):
-            return [dict(zip(named, row, strict=True)) for row in zip(*columns, strict=True)]
+            return [dict(zip(datasets, row, strict=True)) for row in zip(*columns, strict=True)]
         return list(zip(*columns, strict=True))
 
     def __len__(self) -> int:
@@ -151,7 +151,7 @@ class Subset(Dataset[T_co]):
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
         """Return the samples at `indices`, fetched in one call if the dataset has `__getitems__`."""
-        return examples(self.dataset, [self.indices[k] for k in indices], "Subset")
+        return fetch_samples(self.dataset, [self.indices[k] for k in indices], "Subset")
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -166,14 +166,14 @@ class ConcatDataset(Dataset[T_co]):
             raise ArgumentError("ConcatDataset: datasets should not be an empty iterable.")
         if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
             raise DTypeError("ConcatDataset does not support IterableDataset.\n  Write ChainDataset([…]).")
-        self.cumulative_sizes = list(accumulate(_count(dataset, "ConcatDataset") for dataset in self.datasets))
+        self.cumulative_sizes = list(accumulate(_checked_len(dataset, "ConcatDataset") for dataset in self.datasets))
 
     def __getitem__(self, index: Any) -> Any:
         if not -len(self) <= index < len(self):
             raise ShapeError(f"ConcatDataset: index {index} is out of range for a dataset of length {len(self)}.")
         index %= len(self)
-        which = bisect_right(self.cumulative_sizes, index)
-        return self.datasets[which][index - (self.cumulative_sizes[which - 1] if which else 0)]
+        dataset_index = bisect_right(self.cumulative_sizes, index)
+        return self.datasets[dataset_index][index - (self.cumulative_sizes[dataset_index - 1] if dataset_index else 0)]
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]
@@ -192,7 +192,7 @@ class ChainDataset(IterableDataset[T_co]):
             yield from dataset
 
     def __len__(self) -> int:
-        return sum(_count(dataset, "ChainDataset") for dataset in self.datasets)
+        return sum(_checked_len(dataset, "ChainDataset") for dataset in self.datasets)
 
 
 def random_split(
@@ -208,14 +208,14 @@ def random_split(
     >>> len(train), len(test), sorted([*train, *test]) == list(range(10))
     (8, 2, True)
     """
-    count = _count(dataset, "random_split")
-    sizes = _sizes(count, lengths)
+    count = _checked_len(dataset, "random_split")
+    sizes = _split_sizes(count, lengths)
     order = iter(randperm(count, generator=generator, device="numpy").tolist())
     return [Subset(dataset, [next(order) for _ in range(size)]) for size in sizes]
 
 
-def _sizes(count: int, lengths: Sequence[int | float]) -> list[int]:
-    if math.isclose(sum(lengths), 1) and any(isinstance(share, float) for share in lengths):
+def _split_sizes(count: int, lengths: Sequence[int | float]) -> list[int]:
+    if math.isclose(sum(lengths), 1) and any(isinstance(fraction, float) for fraction in lengths):
         if min(lengths) < 0:
             raise ArgumentError(f"random_split: fractions must be between 0 and 1, but got {list(lengths)}.")
         sizes = [math.floor(count * share) for share in lengths]
@@ -235,21 +235,22 @@ def _sizes(count: int, lengths: Sequence[int | float]) -> list[int]:
     return [int(n) for n in lengths]
 
 
-def examples(dataset: Any, indices: Iterable[Any], asked: str = "DataLoader") -> list[Any]:
-    """Return the samples at `indices`, in one call if the dataset has `__getitems__`. Raises as `example`."""
-    together = getattr(dataset, "__getitems__", None)
-    if not together:
-        return [example(dataset, index) for index in indices]
-    wanted = list(indices)
-    found = list(together(wanted))
-    if len(found) != len(wanted):
+def fetch_samples(dataset: Any, indices: Iterable[Any], caller: str = "DataLoader") -> list[Any]:
+    """Return the samples at `indices`, in one call if the dataset has `__getitems__`. Raises as `fetch_sample`."""
+    getitems = getattr(dataset, "__getitems__", None)
+    if not getitems:
+        return [fetch_sample(dataset, index) for index in indices]
+    index_list = list(indices)
+    samples = list(getitems(index_list))
+    if len(samples) != len(index_list):
         raise ShapeError(
-            f"{asked}: {type(dataset).__name__}.__getitems__ returned {len(found)} samples for {len(wanted)} indices."
+            f"{caller}: {type(dataset).__name__}.__getitems__ returned {len(samples)} samples for {len(index_list)} "
+            "indices."
         )
-    return found
+    return samples
 
 
-def example(dataset: Any, index: Any) -> Any:
+def fetch_sample(dataset: Any, index: Any) -> Any:
     """Return ``dataset[index]``; a note with the index is added to any exception."""
     try:
         return dataset[index]
@@ -258,7 +259,7 @@ def example(dataset: Any, index: Any) -> Any:
         raise
 
 
-def _count(dataset: Any, asked: str) -> int:
+def _checked_len(dataset: Any, caller: str) -> int:
     if not hasattr(dataset, "__len__"):
-        raise DTypeError(f"{asked}: object of type {type(dataset).__name__} has no len(); implement __len__.")
+        raise DTypeError(f"{caller}: object of type {type(dataset).__name__} has no len(); implement __len__.")
     return len(dataset)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from minigrad.core.errors import ArgumentError
 
-__all__ = ["MACHINE_PATH", "PARTS", "frozen", "main"]
+__all__ = ["MACHINE_PATH", "PARTS", "build_corpus", "main"]
 
 PARTS = (
     "README.md",
@@ -30,28 +30,29 @@ PARTS = (
 MACHINE_PATH = re.compile(r"(?<![\w.])/(?:home|root|tmp|Users|work|mnt)/\w|\b[A-Z]:\\\w")
 
 
-def frozen(root: Path, day: date) -> str:
-    """Return the corpus of the clone at `root`, dated `day`. Raises ArgumentError for a file with an absolute path."""
+def build_corpus(root: Path, date_: date) -> str:
+    """Return the corpus of the clone at `root`, dated `date_`. Raises ArgumentError for a file with an absolute
+    path."""
     paths = [path for part in PARTS for path in sorted(root.glob(part))]
     if not paths:
         raise ArgumentError(f"freeze: {root} is not a clone of minigrad: none of the corpus files exist in it.")
-    pieces = [f"minigrad: its own sources, documents and lessons, as of {day.isoformat()}.\n"]
+    chunks = [f"minigrad: its own sources, documents and lessons, as of {date_.isoformat()}.\n"]
     for path in paths:
         text = path.read_text(encoding="utf-8").strip()
-        if found := MACHINE_PATH.search(text):
-            raise ArgumentError(f"freeze: {path.relative_to(root)} contains an absolute path: {found[0]!r}.")
-        pieces.append(f"\n=== {path.relative_to(root).as_posix()} ===\n\n{text}\n")
-    return "".join(pieces)
+        if match := MACHINE_PATH.search(text):
+            raise ArgumentError(f"freeze: {path.relative_to(root)} contains an absolute path: {match[0]!r}.")
+        chunks.append(f"\n=== {path.relative_to(root).as_posix()} ===\n\n{text}\n")
+    return "".join(chunks)
 
 
 def main() -> None:
     """Write the corpus into this module's folder, and print its size and SHA-256."""
-    here = Path(__file__).parent
-    text = frozen(here.parents[1], date.today())
+    folder = Path(__file__).parent
+    text = build_corpus(folder.parents[1], date.today())
     data = text.encode("utf-8")
-    packed = gzip.compress(data, mtime=0)
-    (here / "corpus.txt.gz").write_bytes(packed)
-    print(f"{len(data):,} bytes, {len(packed):,} compressed; {len(text):,} characters, {len(set(text))} distinct")
+    compressed = gzip.compress(data, mtime=0)
+    (folder / "corpus.txt.gz").write_bytes(compressed)
+    print(f"{len(data):,} bytes, {len(compressed):,} compressed; {len(text):,} characters, {len(set(text))} distinct")
     print(f"SHA-256 {hashlib.sha256(data).hexdigest()}: copy it to tests/data/test_shipped.py")
 
 

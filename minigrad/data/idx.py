@@ -16,26 +16,29 @@ from typing import IO, Any, Literal, Protocol
 
 import numpy as np
 
+from minigrad.core.deprecation import deprecated_names
 from minigrad.core.errors import ArgumentError, DTypeError, FileFormatError
-from minigrad.io.whole import write_all
+from minigrad.io.atomic import write_all
 
-__all__ = ["Openable", "check_end", "read_exactly", "read_idx", "unpacked", "write_idx"]
+__all__ = ["SupportsOpen", "check_end", "open_gzip", "read_exactly", "read_idx", "write_idx"]
 
-_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
-_CODES = {np.dtype(name).newbyteorder("="): code for code, name in _TYPES.items()}
-_CHUNK = 2**20
-MOST = 2**32
-_RATIO = 1040  # gzip compresses by a factor of at most 1,032; the rest allows for its header
+__getattr__ = deprecated_names(__name__, {"Openable": "SupportsOpen"})
+
+_DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+_CODES = {np.dtype(name).newbyteorder("="): code for code, name in _DTYPES.items()}
+_CHUNK_BYTES = 2**20
+MAX_BYTES = 2**32
+_MAX_GZIP_RATIO = 1040  # gzip compresses by a factor of at most 1,032; the rest allows for its header
 
 
-class Openable(Protocol):
+class SupportsOpen(Protocol):
     """An object with the `open` method of a path, such as a package resource."""
 
     def open(self, mode: Literal["rb"]) -> Any:
         """Open for reading in binary mode."""
 
 
-def read_idx(path: str | PathLike[str] | Openable, *, most: int = MOST) -> Any:
+def read_idx(path: str | PathLike[str] | SupportsOpen, *, most: int = MAX_BYTES) -> Any:
     """Read an IDX file, gzip-compressed or not, into a NumPy array.
 
     Raises FileFormatError if the file is not IDX, is truncated, has trailing data, or declares more than `most` bytes
@@ -47,33 +50,33 @@ def read_idx(path: str | PathLike[str] | Openable, *, most: int = MOST) -> Any:
     ...     read_idx(os.path.join(folder, "a.gz")).tolist()
     [[1, 2], [3, 4]]
     """
-    place = Path(path) if isinstance(path, str | PathLike) else path
-    with place.open("rb") as raw:
+    source = Path(path) if isinstance(path, str | PathLike) else path
+    with source.open("rb") as raw:
         size = raw.seek(0, SEEK_END)
         raw.seek(0)
-        packed = raw.read(2) == b"\x1f\x8b"
+        is_compressed = raw.read(2) == b"\x1f\x8b"
         raw.seek(0)
-        with unpacked(raw, path) if packed else raw as file:
-            kind, shape = _header(file, path)
-            length = prod(shape) * kind.itemsize
+        with open_gzip(raw, path) if is_compressed else raw as file:
+            dtype, shape = _read_header(file, path)
+            length = prod(shape) * dtype.itemsize
             if length > most:
                 raise FileFormatError(
-                    f"{path}: the header declares {length:,} bytes (shape {_text(shape)}), but the limit is {most:,}.\n"
-                    "  Pass most= to raise the limit."
+                    f"{path}: the header declares {length:,} bytes (shape {_format_shape(shape)}), but the limit is "
+                    f"{most:,}.\n  Pass most= to raise the limit."
                 )
-            room = size * _RATIO if packed else size
-            if length > room:
+            max_length = size * _MAX_GZIP_RATIO if is_compressed else size
+            if length > max_length:
                 raise FileFormatError(
-                    f"{path}: the header declares {length:,} bytes (shape {_text(shape)}), but the file has only "
-                    f"{size:,}{' compressed' if packed else ''}: it is truncated, or the header is corrupt."
+                    f"{path}: the header declares {length:,} bytes (shape {_format_shape(shape)}), but the file has "
+                    f"only {size:,}{' compressed' if is_compressed else ''}: it is truncated, or the header is corrupt."
                 )
-            numbers = read_exactly(file, length, path)
+            data = read_exactly(file, length, path)
             check_end(file, length, path)
     try:
-        array = np.frombuffer(numbers, kind).reshape(shape)
+        array = np.frombuffer(data, dtype).reshape(shape)
     except ValueError as error:  # more than 64 dimensions, or an empty array with huge dimensions
-        raise FileFormatError(f"{path}: the header declares shape {_text(shape)}: {error}.") from None
-    return array.astype(kind.newbyteorder("="), copy=False)
+        raise FileFormatError(f"{path}: the header declares shape {_format_shape(shape)}: {error}.") from None
+    return array.astype(dtype.newbyteorder("="), copy=False)
 
 
 def write_idx(path: str | PathLike[str], array: Any) -> None:
@@ -88,32 +91,32 @@ def write_idx(path: str | PathLike[str], array: Any) -> None:
     if array.ndim > 255 or any(n >= 2**32 for n in array.shape):
         raise ArgumentError(f"write_idx: shape {array.shape} does not fit into the IDX header.")
     header = bytes([0, 0, code, array.ndim]) + np.array(array.shape, ">u4").tobytes()
-    whole = header + array.astype(_TYPES[code]).tobytes()
-    write_all(path, gzip.compress(whole, mtime=0) if str(path).endswith(".gz") else whole)
+    content = header + array.astype(_DTYPES[code]).tobytes()
+    write_all(path, gzip.compress(content, mtime=0) if str(path).endswith(".gz") else content)
 
 
-def unpacked(raw: IO[bytes], path: Any) -> Any:
+def open_gzip(raw: IO[bytes], path: Any) -> Any:
     """Return a file object that decompresses the gzip stream `raw`."""
     return gzip.GzipFile(fileobj=raw, filename=str(path), mode="rb")
 
 
 def read_exactly(file: Any, length: int, path: Any) -> bytearray:
     """Read `length` bytes in chunks, so that no memory is allocated for bytes that a truncated file lacks."""
-    found = bytearray()
+    data = bytearray()
     try:
-        while len(found) < length:
-            piece = file.read(min(_CHUNK, length - len(found)))
-            if not piece:
+        while len(data) < length:
+            chunk = file.read(min(_CHUNK_BYTES, length - len(data)))
+            if not chunk:
                 break
-            found += piece
+            data += chunk
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise FileFormatError(f"{path}: cannot decompress: {error}.\n  Download or copy it again.") from None
-    if len(found) < length:
+    if len(data) < length:
         raise FileFormatError(
-            f"{path}: the file is truncated: expected {length:,} more bytes, but got {len(found):,}.\n"
+            f"{path}: the file is truncated: expected {length:,} more bytes, but got {len(data):,}.\n"
             "  Download or copy it again."
         )
-    return found
+    return data
 
 
 def check_end(file: Any, length: int, path: Any) -> None:
@@ -126,18 +129,18 @@ def check_end(file: Any, length: int, path: Any) -> None:
         raise FileFormatError(f"{path}: trailing data after the expected {length:,} bytes.")
 
 
-def _header(file: Any, path: Any) -> tuple[Any, tuple[int, ...]]:
+def _read_header(file: Any, path: Any) -> tuple[Any, tuple[int, ...]]:
     """Read the dtype and shape from the header."""
     start = bytes(read_exactly(file, 4, path))
-    if start[:2] != b"\0\0" or start[2] not in _TYPES:
-        what = "a web page" if start[:1] == b"<" else "a zip archive" if start[:2] == b"PK" else "something else"
+    if start[:2] != b"\0\0" or start[2] not in _DTYPES:
+        guess = "a web page" if start[:1] == b"<" else "a zip archive" if start[:2] == b"PK" else "something else"
         raise FileFormatError(
             f"{path}: not an IDX file: it begins with {start!r}, where an IDX file begins with two zero bytes and a "
-            f"dtype code. It looks like {what}."
+            f"dtype code. It looks like {guess}."
         )
     sizes = read_exactly(file, 4 * start[3], path)
-    return np.dtype(_TYPES[start[2]]), tuple(np.frombuffer(sizes, ">u4").tolist())
+    return np.dtype(_DTYPES[start[2]]), tuple(np.frombuffer(sizes, ">u4").tolist())
 
 
-def _text(shape: tuple[int, ...]) -> str:
+def _format_shape(shape: tuple[int, ...]) -> str:
     return "x".join(map(str, shape)) or "()"

@@ -17,22 +17,22 @@ import numpy as np
 
 from minigrad import random
 from minigrad.core.dtypes import int64
-from minigrad.core.errors import ArgumentError, DTypeError, a_kind, check_function
+from minigrad.core.errors import ArgumentError, DTypeError, check_callable, describe_type
 from minigrad.core.storage import check_device
 from minigrad.core.tensor import Tensor
-from minigrad.data.collate import default_collate, default_convert, mapped
+from minigrad.data.collate import default_collate, default_convert, map_nested
 from minigrad.data.dataset import IterableDataset
-from minigrad.data.resident import cut, held, resident
+from minigrad.data.resident import rechunk, resident_tensors, row_sources
 from minigrad.data.sampler import (
     BatchSampler,
-    OrderedSampler,
     RandomSampler,
     SequentialSampler,
     SubsetRandomSampler,
+    TensorSampler,
     WeightedRandomSampler,
     check_batch_size,
 )
-from minigrad.data.workers import LoaderJob, WorkerPool, batches_of, made, seed_of
+from minigrad.data.workers import LoaderJob, WorkerPool, derive_seed, iterate_batches, load_batch
 from minigrad.functional import index_select
 from minigrad.functional.creation import tensor
 from minigrad.random import Generator
@@ -89,13 +89,13 @@ class DataLoader:
         self._iterable = isinstance(dataset, IterableDataset)
         if not self._iterable and not hasattr(dataset, "__getitem__"):
             raise DTypeError(
-                f"DataLoader: expected a dataset, but got {a_kind(dataset)}: {dataset!r:.100}.\n"
+                f"DataLoader: expected a dataset, but got {describe_type(dataset)}: {dataset!r:.100}.\n"
                 "  Pass data.TensorDataset(x, y), or an object with __getitem__ and __len__."
             )
         if collate_fn is not None:
-            check_function(collate_fn, "DataLoader: collate_fn")
-        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
-        _check_order(self._iterable, batch_size, shuffle, sampler, batch_sampler, drop_last)
+            check_callable(collate_fn, "DataLoader: collate_fn")
+        _check_worker_options(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
+        _check_sampling_options(self._iterable, batch_size, shuffle, sampler, batch_sampler, drop_last)
         self.device = None if device is None else check_device(device, "DataLoader")
         self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
         self.num_workers, self.timeout, self.worker_init_fn = num_workers, timeout, worker_init_fn
@@ -111,29 +111,29 @@ class DataLoader:
             batch_sampler = BatchSampler(sampler or (), batch_size, drop_last)
         self.batch_sampler = batch_sampler
         batched = batch_sampler is not None or batch_size is not None
-        self._resident = (
-            None if collate_fn is not None or num_workers or not batched else resident(dataset, self.device)
+        self._resident_tensors = (
+            None if collate_fn is not None or num_workers or not batched else resident_tensors(dataset, self.device)
         )
-        self._holds = held(dataset)
+        self._row_sources = row_sources(dataset)
         self.collate_fn: Callable[[Any], Any] = collate_fn or (default_collate if batched else default_convert)
         self._batched = batched
         self._pool: WorkerPool | None = None
         self._epoch, self._position = 0, 0
-        self._start: list[int] | None = None
+        self._epoch_start_state: list[int] | None = None
         self._resuming = False
-        self._made_of = frozenset(_FIXED)
+        self._fixed_options = frozenset(_FIXED_OPTIONS)
 
     __class_getitem__: Any = classmethod(GenericAlias)  # DataLoader[int], for annotations
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an option for the next epoch. Raises ArgumentError for options that are fixed at construction."""
-        if name in self.__dict__.get("_made_of", ()):
+        if name in self.__dict__.get("_fixed_options", ()):
             raise ArgumentError(
                 f"DataLoader: {name} attribute should not be set after DataLoader is initialized.\n"
                 f"  Create a new loader: DataLoader(dataset, {name}=…)."
             )
-        if name in ("collate_fn", "num_workers") and "_made_of" in self.__dict__:
-            self._resident = None  # the gather bypasses collate_fn and workers
+        if name in ("collate_fn", "num_workers") and "_fixed_options" in self.__dict__:
+            self._resident_tensors = None  # the gather bypasses collate_fn and workers
         object.__setattr__(self, name, value)
 
     def of_numbers(self) -> DataLoader:
@@ -149,8 +149,8 @@ class DataLoader:
                 "DataLoader: an IterableDataset has no indices, and batch_size=None yields no batches.\n"
                 "  Use a dataset with __getitem__ and __len__, and a batch_size."
             )
-        numbers = range(len(self.dataset))
-        return DataLoader(numbers, batch_sampler=self.batch_sampler, collate_fn=list, generator=self.generator)
+        indices = range(len(self.dataset))
+        return DataLoader(indices, batch_sampler=self.batch_sampler, collate_fn=list, generator=self.generator)
 
     # --- length and state ---
 
@@ -162,8 +162,8 @@ class DataLoader:
             total = len(self.dataset)
             size = self.batch_size
             return total if size is None else total // size if self.drop_last else -(-total // size)
-        chosen: Any = self.sampler if self.batch_sampler is None else self.batch_sampler
-        return len(chosen)
+        sampler: Any = self.sampler if self.batch_sampler is None else self.batch_sampler
+        return len(sampler)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the epoch, the number of batches already yielded, and the state of the generator.
@@ -172,96 +172,103 @@ class DataLoader:
         at the next batch, in the same order. A loader on the default generator needs that generator's state as well
         (`mg.get_rng_state`). The states of Python's and NumPy's generators are not included.
         """
-        own = self._source()
-        begun = self._start if self._position else None
-        now = None if own is random.default_generator else _state(own)
-        return {"epoch": self._epoch, "position": self._position, "start": begun, "generator": now}
+        generator = self._order_generator()
+        start_state = self._epoch_start_state if self._position else None
+        generator_state = None if generator is random.default_generator else _generator_state(generator)
+        return {"epoch": self._epoch, "position": self._position, "start": start_state, "generator": generator_state}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Resume the next iteration from `state_dict`. Raises ArgumentError for an invalid state."""
         if set(state_dict) != {"epoch", "position", "start", "generator"}:
             raise ArgumentError("DataLoader: not the state dict of a loader; pass the result of its state_dict().")
-        own = self._source()
-        if (state_dict["generator"] is None) != (own is random.default_generator):
+        generator = self._order_generator()
+        if (state_dict["generator"] is None) != (generator is random.default_generator):
             raise ArgumentError(
                 "DataLoader: the state was saved by a loader "
                 + ("without" if state_dict["generator"] is None else "with")
                 + " a generator, unlike this loader.\n  Create both with the same generator= argument."
             )
         if state_dict["generator"] is not None:
-            _go_to(own, state_dict["generator"])
+            _restore_generator(generator, state_dict["generator"])
         self._epoch, self._position = int(state_dict["epoch"]), int(state_dict["position"])
-        self._start, self._resuming = state_dict["start"], bool(self._position)
+        self._epoch_start_state, self._resuming = state_dict["start"], bool(self._position)
 
-    def _inner(self) -> Any:
+    def _index_sampler(self) -> Any:
         """Return the sampler that yields sample indices."""
         return getattr(self.batch_sampler, "sampler", self.sampler)
 
-    def _source(self) -> Generator:
+    def _order_generator(self) -> Generator:
         """Return the generator from which the order is drawn."""
-        for owner in (self._inner(), self.batch_sampler, self):
-            if isinstance(found := getattr(owner, "generator", None), Generator):
-                return found
+        for owner in (self._index_sampler(), self.batch_sampler, self):
+            if isinstance(generator := getattr(owner, "generator", None), Generator):
+                return generator
         return random.default_generator
 
     # --- an epoch ---
 
     def __iter__(self) -> Iterator[Any]:
-        skipped = self._begin()
-        if self._resident is not None and any(
-            a is not b for a, b in zip(held(self.dataset), self._holds, strict=False)
+        skipped = self._begin_epoch()
+        if self._resident_tensors is not None and any(
+            a is not b for a, b in zip(row_sources(self.dataset), self._row_sources, strict=False)
         ):
-            self._resident, self._holds = resident(self.dataset, self.device), held(self.dataset)
-        batches = self._gathered(skipped) if self._resident is not None else self._made(skipped)
-        yield from self._counted(batches, skipped)
+            self._resident_tensors, self._row_sources = (
+                resident_tensors(self.dataset, self.device),
+                row_sources(self.dataset),
+            )
+        batches = (
+            self._gather_batches(skipped) if self._resident_tensors is not None else self._collated_batches(skipped)
+        )
+        yield from self._track_position(batches, skipped)
 
-    def _begin(self) -> int:
+    def _begin_epoch(self) -> int:
         """Start or resume an epoch, and return the number of its batches to skip."""
         if self._resuming:
             self._resuming = False
             return self._position
         if self._position:  # the previous loop was left early
             self._epoch += 1
-        source = self._source()
+        source = self._order_generator()
         if self.num_workers and not isinstance(
-            self._inner(), RandomSampler | SubsetRandomSampler | WeightedRandomSampler
+            self._index_sampler(), RandomSampler | SubsetRandomSampler | WeightedRandomSampler
         ):
             source.next_key()  # these samplers draw nothing, but workers need a new seed per epoch
-        self._position, self._start = 0, _state(source)
+        self._position, self._epoch_start_state = 0, _generator_state(source)
         return 0
 
-    def _counted(self, batches: Iterator[Any], skipped: int) -> Iterator[Any]:
-        epoch, state = self._epoch, self.__dict__  # bypasses __setattr__, which is slow for every batch
-        for number, batch in enumerate(batches, skipped + 1):
+    def _track_position(self, batches: Iterator[Any], skipped: int) -> Iterator[Any]:
+        epoch, attributes = self._epoch, self.__dict__  # bypasses __setattr__, which is slow for every batch
+        for position, batch in enumerate(batches, skipped + 1):
             if self._epoch == epoch:
-                state["_position"] = number
+                attributes["_position"] = position
             yield batch
         if self._epoch == epoch:
-            self._epoch, self._position, self._start = epoch + 1, 0, None
+            self._epoch, self._position, self._epoch_start_state = epoch + 1, 0, None
 
-    def _drawn(self, order: Callable[[], Any], skipped: int) -> Any:
+    def _draw_order(self, order: Callable[[], Any], skipped: int) -> Any:
         """Call `order`; when resuming, with the generator state of the epoch's start, which is restored afterwards."""
-        if not skipped or self._start is None:
+        if not skipped or self._epoch_start_state is None:
             return order()
-        source = self._source()
-        now = _state(source)
-        _go_to(source, self._start)
+        source = self._order_generator()
+        current_state = _generator_state(source)
+        _restore_generator(source, self._epoch_start_state)
         try:
             return order()
         finally:
-            _go_to(source, now)
+            _restore_generator(source, current_state)
 
-    def _gathered(self, skipped: int) -> Iterator[Any]:
+    def _gather_batches(self, skipped: int) -> Iterator[Any]:
         """Yield batches gathered from resident tensors on their device."""
-        tensors, rows = self._resident or ((), None)
-        sampler, place = self.sampler, tensors[0].device
+        tensors, rows = self._resident_tensors or ((), None)
+        sampler, device = self.sampler, tensors[0].device
         batches: Any = self.batch_sampler
-        plain = type(batches) is BatchSampler and batches.sampler is sampler
-        if not plain or not isinstance(sampler, OrderedSampler):  # a custom sampler yields its indices batch by batch
+        is_plain_batching = type(batches) is BatchSampler and batches.sampler is sampler
+        if not is_plain_batching or not isinstance(
+            sampler, TensorSampler
+        ):  # a custom sampler yields its indices batch by batch
             total = len(self.dataset)
-            for indices in self._chosen(skipped):
-                at = tensor([k + total if k < 0 else k for k in map(int, indices)], dtype=int64, device=place)
-                yield [index_select(x, 0, at if rows is None else rows[at]) for x in tensors]
+            for indices in self._batch_indices(skipped):
+                row_indices = tensor([k + total if k < 0 else k for k in map(int, indices)], dtype=int64, device=device)
+                yield [index_select(x, 0, row_indices if rows is None else rows[row_indices]) for x in tensors]
             return
         size = batches.batch_size
         total = len(batches.sampler)
@@ -270,86 +277,90 @@ class DataLoader:
             for start in range(skipped * size, end, size):
                 yield [x[start : start + size].clone() for x in tensors]
             return
-        pieces = self._drawn(lambda: sampler.pieces(place), skipped)
-        for at in cut(pieces, range(skipped * size, end, size)):
-            at = at if rows is None else rows[at]
-            yield [index_select(x, 0, at) for x in tensors]
+        index_chunks = self._draw_order(lambda: sampler.index_chunks(device), skipped)
+        for row_indices in rechunk(index_chunks, range(skipped * size, end, size)):
+            row_indices = row_indices if rows is None else rows[row_indices]
+            yield [index_select(x, 0, row_indices) for x in tensors]
 
-    def _chosen(self, skipped: int) -> Iterator[Any]:
+    def _batch_indices(self, skipped: int) -> Iterator[Any]:
         """Yield the sample indices of each batch, starting at batch `skipped`."""
-        chosen = iter(self.sampler or () if self.batch_sampler is None else self.batch_sampler)
+        indices = iter(self.sampler or () if self.batch_sampler is None else self.batch_sampler)
         # A sampler draws its permutation on the first next().
-        first = self._drawn(lambda: list(islice(chosen, skipped + 1))[skipped:], skipped)
-        yield from first
-        yield from chosen
+        resumed_batch = self._draw_order(lambda: list(islice(indices, skipped + 1))[skipped:], skipped)
+        yield from resumed_batch
+        yield from indices
 
-    def _made(self, skipped: int) -> Iterator[Any]:
+    def _collated_batches(self, skipped: int) -> Iterator[Any]:
         """Yield collated batches, loaded in this process or by workers."""
         job = LoaderJob(
             self.dataset, self.collate_fn, self.batch_size, self.drop_last, self.worker_init_fn, self._batched
         )
         batches: Iterator[Any]
         if self.num_workers:
-            batches = self._by_workers(job, skipped)
+            batches = self._worker_batches(job, skipped)
         elif self._iterable:
-            batches = islice(batches_of(job), skipped, None)
+            batches = islice(iterate_batches(job), skipped, None)
         else:
-            batches = map(partial(made, job), self._chosen(skipped))
+            batches = map(partial(load_batch, job), self._batch_indices(skipped))
         if self.device is None:
             return batches
-        place = self.device
-        return (mapped(lambda x: x.to(place) if isinstance(x, Tensor) else x, batch) for batch in batches)
+        device = self.device
+        return (map_nested(lambda x: x.to(device) if isinstance(x, Tensor) else x, batch) for batch in batches)
 
-    def _by_workers(self, job: LoaderJob, skipped: int) -> Iterator[Any]:
-        key = seed_of(*(self._start or _state(self._source())))
+    def _worker_batches(self, job: LoaderJob, skipped: int) -> Iterator[Any]:
+        key = derive_seed(*(self._epoch_start_state or _generator_state(self._order_generator())))
         pool = self._pool
-        if pool is None or pool.busy:  # a nested loop over the same loader needs its own workers
+        if pool is None or pool.is_busy:  # a nested loop over the same loader needs its own workers
             pool = WorkerPool(job, self.num_workers, self.prefetch_factor, self.timeout)
-        kept = self.persistent_workers and self._pool in (None, pool)
-        self._pool = pool if kept else self._pool
-        pool.busy = True
+        keep_pool = self.persistent_workers and self._pool in (None, pool)
+        self._pool = pool if keep_pool else self._pool
+        pool.is_busy = True
         try:
             if self._iterable:
-                yield from islice(pool.run(key, ((number, None) for number in count())), skipped, None)
+                yield from islice(pool.run(key, ((batch_index, None) for batch_index in count())), skipped, None)
             else:
-                yield from pool.run(key, enumerate(map(_plain, self._chosen(skipped)), skipped))
+                yield from pool.run(key, enumerate(map(_to_python_ints, self._batch_indices(skipped)), skipped))
         except GeneratorExit:  # early exit: results still in flight are recognised by their epoch key
             raise
         except BaseException:
-            kept, self._pool = False, None if kept else self._pool
+            keep_pool, self._pool = False, None if keep_pool else self._pool
             raise
         finally:
-            pool.busy = False
-            if not kept:
+            pool.is_busy = False
+            if not keep_pool:
                 pool.close()
 
 
-def _plain(indices: Any) -> Any:
+def _to_python_ints(indices: Any) -> Any:
     """Convert sample indices to Python ints, so that they can be sent to other processes."""
     if isinstance(indices, list | tuple | np.ndarray | Tensor):
         return [index.item() if isinstance(index, Tensor | np.generic) else index for index in indices]
     return indices
 
 
-def _state(generator: Generator) -> list[int]:
+def _generator_state(generator: Generator) -> list[int]:
     """Return the state of a generator: its seed and the count of values drawn."""
-    seed, drawn = generator.draw(0)
-    return [seed, drawn]
+    seed, draw_count = generator.draw(0)
+    return [seed, draw_count]
 
 
-def _go_to(generator: Generator, state: list[int]) -> None:
-    seed, drawn = state
-    generator.manual_seed(seed).draw(drawn)
+def _restore_generator(generator: Generator, state: list[int]) -> None:
+    seed, draw_count = state
+    generator.manual_seed(seed).draw(draw_count)
 
 
-_FIXED = ("dataset", "batch_size", "sampler", "batch_sampler", "drop_last", "persistent_workers", "device")
+_FIXED_OPTIONS = ("dataset", "batch_size", "sampler", "batch_sampler", "drop_last", "persistent_workers", "device")
 
 
 # --- checks ---
 
 
-def _check_workers(
-    num_workers: int, timeout: float, prefetch_factor: int | None, persistent: bool, context: str | None
+def _check_worker_options(
+    num_workers: int,
+    timeout: float,
+    prefetch_factor: int | None,
+    persistent_workers: bool,
+    multiprocessing_context: str | None,
 ) -> None:
     if num_workers < 0:
         raise ArgumentError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
@@ -359,16 +370,16 @@ def _check_workers(
         raise ArgumentError("prefetch_factor option could only be specified in multiprocessing: set num_workers > 0.")
     if prefetch_factor is not None and prefetch_factor < 1:
         raise ArgumentError("prefetch_factor option should be at least 1")
-    if persistent and not num_workers:
+    if persistent_workers and not num_workers:
         raise ArgumentError("persistent_workers option needs num_workers > 0")
-    if context not in (None, "spawn"):
+    if multiprocessing_context not in (None, "spawn"):
         raise ArgumentError(
-            f"multiprocessing_context={context!r}: only 'spawn' is supported, as Taichi and GPU runtimes do not "
-            "survive a fork.\n  Omit multiprocessing_context."
+            f"multiprocessing_context={multiprocessing_context!r}: only 'spawn' is supported, as Taichi and GPU "
+            "runtimes do not survive a fork.\n  Omit multiprocessing_context."
         )
 
 
-def _check_order(
+def _check_sampling_options(
     iterable: bool, batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any, drop_last: bool
 ) -> None:
     if iterable and (shuffle or sampler is not None or batch_sampler is not None):

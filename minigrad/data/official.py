@@ -17,25 +17,34 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.errors import ArgumentError, FileFormatError, MissingFileError
+from minigrad.data.catalogue import (
+    ARCHIVE,
+    CIFAR10,
+    FASHION_MNIST,
+    MNIST,
+    OFFICIAL,
+    OfficialDataset,
+    candidate_folders,
+    file_md5,
+)
 from minigrad.data.cifar import read_archive, read_batch
 from minigrad.data.dataset import TensorDataset
 from minigrad.data.idx import read_idx
-from minigrad.data.known import ARCHIVE, CIFAR10, FASHION_MNIST, MNIST, OFFICIAL, Official, md5_of, places
 from minigrad.functional.creation import tensor
 
-__all__ = ["check", "cifar10", "fashion_mnist", "mnist", "read_images"]
+__all__ = ["cifar10", "fashion_mnist", "mnist", "read_images", "verify_checksum"]
 
 # train: (images, labels)
-_IDX = {
+_IDX_FILES = {
     True: ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
     False: ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
 }
 
 
-_KNOWN = {md5: (one.name, file) for one in OFFICIAL for file, md5 in one.files.items()}
-_COUNTS = {True: 60_000, False: 10_000}
-_RECORDS = 10_000
-_BATCHES = {True: tuple(f"data_batch_{k}.bin" for k in range(1, 6)), False: ("test_batch.bin",)}
+_FILE_BY_MD5 = {md5: (one.name, file) for one in OFFICIAL for file, md5 in one.files.items()}
+_IMAGE_COUNTS = {True: 60_000, False: 10_000}
+_RECORDS_PER_FILE = 10_000
+_BATCH_FILES = {True: tuple(f"data_batch_{k}.bin" for k in range(1, 6)), False: ("test_batch.bin",)}
 
 
 def mnist(
@@ -46,14 +55,14 @@ def mnist(
     Images are float32 from 0 (background) to 1, or uint8 from 0 to 255 with `raw`. Labels are int64. `folder` overrides
     the default data folder. Raises MissingFileError for missing files, and FileFormatError for invalid ones.
     """
-    return _idx_set(MNIST, train, folder, raw, device)
+    return _load_idx_dataset(MNIST, train, folder, raw, device)
 
 
 def fashion_mnist(
     train: bool = True, folder: str | os.PathLike[str] | None = None, *, raw: bool = False, device: str | None = None
 ) -> TensorDataset:
     """Load Fashion-MNIST, 60,000 training or 10,000 test images of clothing. Arguments and shapes as in `mnist`."""
-    return _idx_set(FASHION_MNIST, train, folder, raw, device)
+    return _load_idx_dataset(FASHION_MNIST, train, folder, raw, device)
 
 
 def cifar10(
@@ -63,16 +72,18 @@ def cifar10(
 
     It reads ``cifar-10-binary.tar.gz`` or the extracted files. Arguments as in `mnist`.
     """
-    names = _BATCHES[bool(train)]
-    for place in places(CIFAR10, folder):
-        for inner in (place / "cifar-10-batches-bin", place):
-            if all((inner / name).is_file() for name in names):
-                return _dataset([read_batch(inner / name, _RECORDS) for name in names], raw, device)
-        archive = place / ARCHIVE
+    names = _BATCH_FILES[bool(train)]
+    for candidate in candidate_folders(CIFAR10, folder):
+        for batch_folder in (candidate / "cifar-10-batches-bin", candidate):
+            if all((batch_folder / name).is_file() for name in names):
+                return _to_tensor_dataset(
+                    [read_batch(batch_folder / name, _RECORDS_PER_FILE) for name in names], raw, device
+                )
+        archive = candidate / ARCHIVE
         if archive.is_file():
-            check(archive, CIFAR10)
-            return _dataset(read_archive(archive, names, _RECORDS), raw, device)
-    raise _missing(CIFAR10, names, folder)
+            verify_checksum(archive, CIFAR10)
+            return _to_tensor_dataset(read_archive(archive, names, _RECORDS_PER_FILE), raw, device)
+    raise _missing_files_error(CIFAR10, names, folder)
 
 
 def read_images(
@@ -84,68 +95,70 @@ def read_images(
     name. `folder` may also be the parent of ``raw`` or of ``MNIST/raw``, as created by torchvision. Raises
     MissingFileError, FileFormatError if images and labels do not match, ArgumentError if several pairs match.
     """
-    root, names = Path(folder), _IDX[bool(train)]
+    root, names = Path(folder), _IDX_FILES[bool(train)]
     if root.is_file():
         raise ArgumentError(f"read_images: {root} is a file; pass the folder that contains {' and '.join(names)}.")
-    found = {}
-    for place in (root, root / "raw", *sorted(root.glob("*/raw"))):
-        images, labels = [_file(place, name) for name in names]
+    pairs = {}
+    for candidate in (root, root / "raw", *sorted(root.glob("*/raw"))):
+        images, labels = [_find_file(candidate, name) for name in names]
         if images is not None and labels is not None:
-            found[place] = images, labels
-        if place == root and found:
+            pairs[candidate] = images, labels
+        if candidate == root and pairs:
             break
-    if len(found) > 1:
+    if len(pairs) > 1:
         raise ArgumentError(
-            f"read_images: {root} contains several datasets: {', '.join(str(x.relative_to(root)) for x in found)}.\n"
+            f"read_images: {root} contains several datasets: {', '.join(str(x.relative_to(root)) for x in pairs)}.\n"
             "  Pass one of these folders."
         )
-    if found:
-        (pair,) = found.values()
-        return _dataset([_pair(*pair)], raw, device)
-    lacking = next(name for name in names if _file(root, name) is None)
-    here = sorted(x.name for x in root.glob("*ubyte*"))[:6]
-    more = f"\n  It contains {', '.join(here)}." if here else ""
-    raise MissingFileError(f"read_images: neither {lacking} nor {lacking}.gz exists in {root}.{more}")
+    if pairs:
+        (pair,) = pairs.values()
+        return _to_tensor_dataset([_read_pair(*pair)], raw, device)
+    missing_name = next(name for name in names if _find_file(root, name) is None)
+    idx_files = sorted(x.name for x in root.glob("*ubyte*"))[:6]
+    hint = f"\n  It contains {', '.join(idx_files)}." if idx_files else ""
+    raise MissingFileError(f"read_images: neither {missing_name} nor {missing_name}.gz exists in {root}.{hint}")
 
 
-def check(path: Path, one: Official) -> None:
+def verify_checksum(path: Path, dataset: OfficialDataset) -> None:
     """Verify a file's MD5: raise FileFormatError if it is another dataset's, and warn if it is unknown."""
-    found = md5_of(path)
-    official = one.files[path.name]
-    if found == official:
+    digest = file_md5(path)
+    expected_md5 = dataset.files[path.name]
+    if digest == expected_md5:
         return
-    if found in _KNOWN:
-        name, file_name = _KNOWN[found]
+    if digest in _FILE_BY_MD5:
+        name, file_name = _FILE_BY_MD5[digest]
         raise FileFormatError(
-            f"{path}: expected {one.name}'s {path.name}, but the checksum is that of {name}'s {file_name}."
+            f"{path}: expected {dataset.name}'s {path.name}, but the checksum is that of {name}'s {file_name}."
         )
     warnings.warn(
-        f"{path}: MD5 mismatch: expected {official}, but got {found}. This is harmless if the file was recompressed; "
-        "otherwise download it again.",
+        f"{path}: MD5 mismatch: expected {expected_md5}, but got {digest}. This is harmless if the file was "
+        "recompressed; otherwise download it again.",
         stacklevel=4,
     )
 
 
-def _idx_set(one: Official, train: bool, folder: Any, raw: bool, device: str | None) -> TensorDataset:
-    for place in places(one, folder):
-        paths = [_file(place, name) for name in _IDX[bool(train)]]
+def _load_idx_dataset(
+    dataset: OfficialDataset, train: bool, folder: Any, raw: bool, device: str | None
+) -> TensorDataset:
+    for candidate in candidate_folders(dataset, folder):
+        paths = [_find_file(candidate, name) for name in _IDX_FILES[bool(train)]]
         if None in paths:
             continue
         for path in paths:
-            if path is not None and path.name in one.files:
-                check(path, one)
-        x, y = _pair(*paths)
-        if x.shape != (_COUNTS[bool(train)], 1, 28, 28):
+            if path is not None and path.name in dataset.files:
+                verify_checksum(path, dataset)
+        x, y = _read_pair(*paths)
+        if x.shape != (_IMAGE_COUNTS[bool(train)], 1, 28, 28):
             raise FileFormatError(
-                f"{paths[0]}: expected {_COUNTS[bool(train)]:,} {'training' if train else 'test'} images of 28x28 for "
-                f"{one.name}, but got {len(x):,} of {x.shape[2]}x{x.shape[3]}.\n"
+                f"{paths[0]}: expected {_IMAGE_COUNTS[bool(train)]:,} {'training' if train else 'test'} images of "
+                f"28x28 for {dataset.name}, but got {len(x):,} of {x.shape[2]}x{x.shape[3]}.\n"
                 "  For other sizes, use read_images(folder)."
             )
-        return _dataset([(x, y)], raw, device)
-    raise _missing(one, _IDX[bool(train)], folder)
+        return _to_tensor_dataset([(x, y)], raw, device)
+    raise _missing_files_error(dataset, _IDX_FILES[bool(train)], folder)
 
 
-def _pair(images: Path | None, labels: Path | None) -> tuple[Any, Any]:
+def _read_pair(images: Path | None, labels: Path | None) -> tuple[Any, Any]:
     """Read images and labels from two files, and check that they match."""
     x, y = read_idx(images or ""), read_idx(labels or "")
     if x.ndim != 3 or x.dtype != np.uint8:
@@ -165,22 +178,24 @@ def _pair(images: Path | None, labels: Path | None) -> tuple[Any, Any]:
     return x[:, None], y
 
 
-def _dataset(parts: Iterable[tuple[Any, Any]], raw: bool, device: str | None) -> TensorDataset:
+def _to_tensor_dataset(parts: Iterable[tuple[Any, Any]], raw: bool, device: str | None) -> TensorDataset:
     images, labels = (np.concatenate(column) for column in zip(*parts, strict=True))
     x = images if raw else images.astype(np.float32) / np.float32(255)
     return TensorDataset(tensor(x, device=device), tensor(labels.astype(np.int64), device=device))
 
 
-def _file(place: Path, name: str) -> Path | None:
+def _find_file(folder: Path, name: str) -> Path | None:
     """Return the path of a file in a folder under any of its name variants, or None."""
-    names = [f"{one}{end}" for one in (name, name.replace("-idx", ".idx")) for end in (".gz", "")]
-    return next((path for one in names for path in (place / one, place / one / one) if path.is_file()), None)
+    names = [
+        f"{candidate}{extension}" for candidate in (name, name.replace("-idx", ".idx")) for extension in (".gz", "")
+    ]
+    return next((path for one in names for path in (folder / one, folder / one / one) if path.is_file()), None)
 
 
-def _missing(one: Official, names: Sequence[str], folder: Any) -> MissingFileError:
+def _missing_files_error(dataset: OfficialDataset, names: Sequence[str], folder: Any) -> MissingFileError:
     return MissingFileError(
-        f"{one.name}: {', '.join(names)} not found in {places(one, folder)[0]}.\n"
-        f"  minigrad does not download datasets: get {', '.join(one.files)} from\n"
-        f"  {one.where}, and put {'it' if len(one.files) == 1 else 'them'} there, or pass folder=.\n"
+        f"{dataset.name}: {', '.join(names)} not found in {candidate_folders(dataset, folder)[0]}.\n"
+        f"  minigrad does not download datasets: get {', '.join(dataset.files)} from\n"
+        f"  {dataset.homepage}, and put {'it' if len(dataset.files) == 1 else 'them'} there, or pass folder=.\n"
         "  `minigrad data` lists all datasets and their folders."
     )

@@ -12,49 +12,49 @@ from minigrad.data.dataset import Subset, TensorDataset
 from minigrad.functional import cat, index_select
 from minigrad.functional.creation import tensor
 
-__all__ = ["cut", "held", "resident"]
+__all__ = ["rechunk", "resident_tensors", "row_sources"]
 
 
-def cut(pieces: Iterator[Tensor], starts: range) -> Iterator[Tensor]:
-    """Yield ``row[start : start + starts.step]`` for each of `starts`, where `row` arrives in pieces."""
-    row, size = next(pieces, None), starts.step
-    if row is None:
+def rechunk(chunks: Iterator[Tensor], starts: range) -> Iterator[Tensor]:
+    """Yield ``row[start : start + starts.step]`` for each of `starts`, where row is the concatenation of `chunks`."""
+    buffer, size = next(chunks, None), starts.step
+    if buffer is None:
         return
-    begin, end = 0, len(row)
+    begin, end = 0, len(buffer)
     for start in starts:
-        while start + size > end and (more := next(pieces, None)) is not None:
-            row, begin = (cat([row[start - begin :], more]), start) if start < end else (more, end)
-            end = begin + len(row)
-        yield row[start - begin : start - begin + size]
+        while start + size > end and (next_chunk := next(chunks, None)) is not None:
+            buffer, begin = (cat([buffer[start - begin :], next_chunk]), start) if start < end else (next_chunk, end)
+            end = begin + len(buffer)
+        yield buffer[start - begin : start - begin + size]
 
 
-def resident(dataset: Any, device: str | None) -> tuple[tuple[Tensor, ...], Tensor | None] | None:
+def resident_tensors(dataset: Any, device: str | None) -> tuple[tuple[Tensor, ...], Tensor | None] | None:
     """Return a dataset's tensors on `device` and the row indices to use, or None for other kinds of dataset.
 
     Of a subset, only the selected rows are copied to another device.
     """
     rows = None
     while type(dataset) is Subset:
-        own = np.asarray(dataset.indices, dtype=np.int64)
-        rows = own if rows is None else own[rows]
+        subset_rows = np.asarray(dataset.indices, dtype=np.int64)
+        rows = subset_rows if rows is None else subset_rows[rows]
         dataset = dataset.dataset
     if type(dataset) is not TensorDataset or any(x.requires_grad for x in dataset.tensors):
         return None
-    place = dataset.tensors[0].device
-    if any(x.device != place for x in dataset.tensors):
+    source_device = dataset.tensors[0].device
+    if any(x.device != source_device for x in dataset.tensors):
         return None
-    numbers = None if rows is None else tensor(rows, device=place)
-    if device is None or device == place:
-        return dataset.tensors, numbers
-    if numbers is None:
+    row_indices = None if rows is None else tensor(rows, device=source_device)
+    if device is None or device == source_device:
+        return dataset.tensors, row_indices
+    if row_indices is None:
         return dataset.to(device).tensors, None
-    return tuple([index_select(x, 0, numbers).to(device) for x in dataset.tensors]), None
+    return tuple([index_select(x, 0, row_indices).to(device) for x in dataset.tensors]), None
 
 
-def held(dataset: Any) -> list[Any]:
+def row_sources(dataset: Any) -> list[Any]:
     """Return the objects that determine a dataset's rows; if any is replaced, the rows have changed."""
-    found = []
+    sources = []
     while type(dataset) is Subset:
-        found += [dataset.indices]
+        sources += [dataset.indices]
         dataset = dataset.dataset
-    return [*found, getattr(dataset, "tensors", None)]
+    return [*sources, getattr(dataset, "tensors", None)]

@@ -11,6 +11,7 @@ from math import inf
 from typing import Any, Generic, TypeVar
 
 from minigrad import random
+from minigrad.core.deprecation import DeprecatedAlias
 from minigrad.core.dtypes import float64, int64
 from minigrad.core.errors import ArgumentError
 from minigrad.core.tensor import Tensor
@@ -20,34 +21,34 @@ from minigrad.random import Generator
 
 __all__ = [
     "BatchSampler",
-    "OrderedSampler",
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
     "SubsetRandomSampler",
+    "TensorSampler",
     "WeightedRandomSampler",
     "check_batch_size",
-    "key_of",
+    "fork_generator",
 ]
 
 
 T_co = TypeVar("T_co", covariant=True)
-PIECE = 1 << 20  # indices drawn at a time
+CHUNK_SIZE = 1 << 20  # indices drawn at a time
 
 
-def key_of(generator: Generator | None) -> Generator:
+def fork_generator(generator: Generator | None) -> Generator:
     """Return an independent generator, seeded with a key drawn from `generator` or the default generator."""
     return Generator((random.default_generator if generator is None else generator).next_key())
 
 
 def check_batch_size(size: Any) -> None:
     """Raise ArgumentError if `size` is not a positive int."""
-    if not _is_positive(size):
+    if not _is_positive_int(size):
         raise ArgumentError(f"batch_size should be a positive integer value, but got batch_size={size!r}")
 
 
-def _is_positive(n: Any, none: bool = False) -> bool:
-    return n is None if none and n is None else isinstance(n, int) and not isinstance(n, bool) and n > 0
+def _is_positive_int(n: Any, allow_none: bool = False) -> bool:
+    return n is None if allow_none and n is None else isinstance(n, int) and not isinstance(n, bool) and n > 0
 
 
 class Sampler(Generic[T_co]):
@@ -58,32 +59,35 @@ class Sampler(Generic[T_co]):
         raise NotImplementedError(f"{type(self).__name__}: implement __iter__ to yield sample indices.")
 
 
-class OrderedSampler(Sampler[int]):
+class TensorSampler(Sampler[int]):
     """Sampler that returns all indices of an epoch as a tensor."""
 
-    def order(self, device: str) -> Tensor:
+    def indices_tensor(self, device: str) -> Tensor:
         """Return the indices of one epoch as an int64 tensor on `device`."""
         raise NotImplementedError
 
-    def pieces(self, device: str) -> Iterator[Tensor]:
-        """Iterate over the indices of `order` in chunks, each computed lazily.
+    def index_chunks(self, device: str) -> Iterator[Tensor]:
+        """Iterate over the indices of `indices_tensor` in chunks, each computed lazily.
 
         The key is drawn from the sampler's generator when this method is called.
         """
-        return iter([self.order(device)])
+        return iter([self.indices_tensor(device)])
 
     def __iter__(self) -> Iterator[int]:
-        for piece in self.pieces("numpy"):
-            yield from piece.tolist()
+        for chunk in self.index_chunks("numpy"):
+            yield from chunk.tolist()
+
+    order = DeprecatedAlias("indices_tensor")
+    pieces = DeprecatedAlias("index_chunks")
 
 
-class SequentialSampler(OrderedSampler):
+class SequentialSampler(TensorSampler):
     """Sampler that yields 0, 1, 2, …, in this order."""
 
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
 
-    def order(self, device: str) -> Tensor:
+    def indices_tensor(self, device: str) -> Tensor:
         """Return the indices in ascending order."""
         return arange(len(self), device=device)
 
@@ -94,7 +98,7 @@ class SequentialSampler(OrderedSampler):
         return len(self.data_source)
 
 
-class RandomSampler(OrderedSampler):
+class RandomSampler(TensorSampler):
     """Sampler that draws `num_samples` indices at random, with or without `replacement`.
 
     Without replacement, if `num_samples` exceeds the length, further permutations follow.
@@ -111,13 +115,13 @@ class RandomSampler(OrderedSampler):
         num_samples: int | None = None,
         generator: Generator | None = None,
     ) -> None:
-        self.data_source, self.replacement, self._asked, self.generator = (
+        self.data_source, self.replacement, self._num_samples, self.generator = (
             data_source,
             replacement,
             num_samples,
             generator,
         )
-        if not _is_positive(num_samples, none=True):
+        if not _is_positive_int(num_samples, allow_none=True):
             raise ArgumentError(
                 f"RandomSampler: num_samples should be a positive integer value, but got num_samples={num_samples}"
             )
@@ -125,49 +129,50 @@ class RandomSampler(OrderedSampler):
     @property
     def num_samples(self) -> int:
         """The number of samples per epoch; defaults to the length of the dataset."""
-        return len(self.data_source) if self._asked is None else self._asked
+        return len(self.data_source) if self._num_samples is None else self._num_samples
 
-    def order(self, device: str) -> Tensor:
+    def indices_tensor(self, device: str) -> Tensor:
         """Return the indices of one epoch, drawn on `device`."""
-        found = list(self.pieces(device))
-        return found[0] if len(found) == 1 else cat(found) if found else arange(0, device=device)
+        chunks = list(self.index_chunks(device))
+        return chunks[0] if len(chunks) == 1 else cat(chunks) if chunks else arange(0, device=device)
 
-    def pieces(self, device: str) -> Iterator[Tensor]:
-        """Iterate over the indices of `order` in chunks: a million with `replacement`, else one permutation."""
-        n, wanted, source = len(self.data_source), self.num_samples, key_of(self.generator)
-        if not n and wanted:
-            raise ArgumentError(f"RandomSampler: cannot draw {wanted} samples from an empty dataset.")
-        step = PIECE if self.replacement else max(n, 1)
+    def index_chunks(self, device: str) -> Iterator[Tensor]:
+        """Iterate over the indices of `indices_tensor` in chunks: a million with `replacement`, else one
+        permutation."""
+        n, total, generator = len(self.data_source), self.num_samples, fork_generator(self.generator)
+        if not n and total:
+            raise ArgumentError(f"RandomSampler: cannot draw {total} samples from an empty dataset.")
+        step = CHUNK_SIZE if self.replacement else max(n, 1)
 
-        def drawn(count: int) -> Tensor:
+        def draw_chunk(count: int) -> Tensor:
             if self.replacement:
-                return random.randint(n, (count,), generator=source, device=device)
-            found = random.randperm(n, generator=source, device=device)
-            return found if count == n else found[:count]
+                return random.randint(n, (count,), generator=generator, device=device)
+            permutation = random.randperm(n, generator=generator, device=device)
+            return permutation if count == n else permutation[:count]
 
-        return (drawn(min(step, wanted - start)) for start in range(0, wanted, step))
+        return (draw_chunk(min(step, total - start)) for start in range(0, total, step))
 
     def __len__(self) -> int:
         return self.num_samples
 
 
-class SubsetRandomSampler(OrderedSampler):
+class SubsetRandomSampler(TensorSampler):
     """Sampler that yields a random permutation of `indices`."""
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices, self.generator = indices, generator
 
-    def order(self, device: str) -> Tensor:
+    def indices_tensor(self, device: str) -> Tensor:
         """Return the indices of one epoch."""
-        source = key_of(self.generator)
-        chosen = tensor([int(k) for k in self.indices], dtype=int64, device=device)
-        return chosen[random.randperm(len(self.indices), generator=source, device=device)]
+        generator = fork_generator(self.generator)
+        indices = tensor([int(k) for k in self.indices], dtype=int64, device=device)
+        return indices[random.randperm(len(self.indices), generator=generator, device=device)]
 
     def __len__(self) -> int:
         return len(self.indices)
 
 
-class WeightedRandomSampler(OrderedSampler):
+class WeightedRandomSampler(TensorSampler):
     """Sampler that draws `num_samples` indices with probabilities proportional to `weights`.
 
     Weights need not sum to 1. Raises ArgumentError if they are not a 1-D sequence of non-negative floats.
@@ -180,7 +185,7 @@ class WeightedRandomSampler(OrderedSampler):
         replacement: bool = True,
         generator: Generator | None = None,
     ) -> None:
-        if not _is_positive(num_samples):
+        if not _is_positive_int(num_samples):
             raise ArgumentError(
                 "WeightedRandomSampler: num_samples should be a positive integer value, but got "
                 f"num_samples={num_samples}"
@@ -189,23 +194,25 @@ class WeightedRandomSampler(OrderedSampler):
         if any(isinstance(row, list) for row in rows):
             raise ArgumentError("WeightedRandomSampler: weights should be a 1d sequence, with one weight per sample.")
         self.weights = [float(weight) for weight in rows]
-        above = sum(0 < weight < inf for weight in self.weights)
-        if any(not 0 <= weight < inf for weight in self.weights) or not above:
+        positive_count = sum(0 < weight < inf for weight in self.weights)
+        if any(not 0 <= weight < inf for weight in self.weights) or not positive_count:
             raise ArgumentError(
                 "WeightedRandomSampler: weights should be finite and non-negative, and at least one should be positive."
             )
-        if not replacement and num_samples > above:
+        if not replacement and num_samples > positive_count:
             raise ArgumentError(
-                f"WeightedRandomSampler: cannot sample {num_samples} indices without replacement from {above} positive "
-                "weights."
+                f"WeightedRandomSampler: cannot sample {num_samples} indices without replacement from {positive_count} "
+                "positive weights."
             )
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
-    def order(self, device: str) -> Tensor:
+    def indices_tensor(self, device: str) -> Tensor:
         """Return the indices of one epoch, drawn by NumPy in float64, which not every device supports."""
         weights = tensor(self.weights, dtype=float64, device="numpy")
-        drawn = random.multinomial(weights, self.num_samples, self.replacement, generator=key_of(self.generator))
-        return drawn.to(device)
+        indices = random.multinomial(
+            weights, self.num_samples, self.replacement, generator=fork_generator(self.generator)
+        )
+        return indices.to(device)
 
     def __len__(self) -> int:
         return self.num_samples

@@ -49,7 +49,7 @@ def iris(seed: int = 0) -> Iris:
     species = tuple(sorted({row[-1] for row in rows}))
     flowers = [([float(cell) for cell in row[:-1]], species.index(row[-1])) for row in rows]
     random.Random(seed).shuffle(flowers)
-    test = [flower for k in range(len(species)) for flower in [f for f in flowers if f[1] == k][:10]]
+    test = [flower for k in range(len(species)) for flower in [sample for sample in flowers if sample[1] == k][:10]]
     train = [flower for flower in flowers if not any(flower is other for other in test)]
     means, deviations = zip(
         *[_mean_and_deviation(column) for column in zip(*[x for x, _ in train], strict=True)], strict=True
@@ -127,7 +127,7 @@ def digits(train: int = 1500, seed: int = 0, device: str | None = None) -> Digit
     return Digits(*[tensor(part, device=device) for part in parts])
 
 
-_NAMES = {"elements": "chemical elements", "countries": "countries", "stars": "stars"}
+_NAME_KINDS = {"elements": "chemical elements", "countries": "countries", "stars": "stars"}
 
 
 def names(kind: str) -> list[str]:
@@ -141,8 +141,8 @@ def names(kind: str) -> list[str]:
     >>> len(names("elements")), names("elements")[:3]
     (118, ['actinium', 'aluminium', 'americium'])
     """
-    if kind not in _NAMES:
-        raise ArgumentError(f"names: unknown kind {kind!r}; expected one of {', '.join(map(repr, _NAMES))}.")
+    if kind not in _NAME_KINDS:
+        raise ArgumentError(f"names: unknown kind {kind!r}; expected one of {', '.join(map(repr, _NAME_KINDS))}.")
     return files(__package__).joinpath(f"{kind}.txt").read_text(encoding="utf-8").splitlines()
 
 
@@ -158,5 +158,5 @@ def corpus() -> str:
     """
     import gzip
 
-    packed = files(__package__).joinpath("corpus.txt.gz").read_bytes()
-    return gzip.decompress(packed).decode("utf-8")
+    compressed = files(__package__).joinpath("corpus.txt.gz").read_bytes()
+    return gzip.decompress(compressed).decode("utf-8")

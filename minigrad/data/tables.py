@@ -16,8 +16,8 @@ from minigrad.functional.creation import tensor
 __all__ = ["MISSING", "Table", "read_csv"]
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "None", "?")
-_INT = re.compile(r"[+-]?\d{1,100}")  # longer ones exceed 64 bits, and Python refuses to parse 4,300 digits
-_FLOAT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
+_INT_PATTERN = re.compile(r"[+-]?\d{1,100}")  # longer ones exceed 64 bits, and Python refuses to parse 4,300 digits
+_FLOAT_PATTERN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
 class Table:
@@ -37,7 +37,7 @@ class Table:
     @property
     def types(self) -> dict[str, type]:
         """The type of each column: int, float or str."""
-        return {name: _type(column) for name, column in self._columns.items()}
+        return {name: _column_type(column) for name, column in self._columns.items()}
 
     def missing(self) -> dict[str, int]:
         """Return the number of missing cells of each column that has any."""
@@ -64,24 +64,24 @@ class Table:
         The dtype defaults to int64 if all cells are ints, else to float32, with nan for missing cells. Raises
         DTypeError for columns of strings, and for missing cells if `dtype` is not floating point.
         """
-        chosen = [self[name] for name in names or self.columns]
-        for name, column in zip(names or self.columns, chosen, strict=True):
-            if _type(column) is str:
+        columns = [self[name] for name in names or self.columns]
+        for name, column in zip(names or self.columns, columns, strict=True):
+            if _column_type(column) is str:
                 row = next(k for k, cell in enumerate(column) if isinstance(cell, str))
                 raise DTypeError(
                     f"Table: column {name!r} contains strings, such as {column[row]!r} in row {row}.\n"
                     f"  Select numeric columns, or write table.classes({name!r})."
                 )
-        holes = any(None in column for column in chosen)
-        whole = not holes and all(_type(column) is int for column in chosen)
-        kind = dtype if dtype is not None else int64 if whole else float32
-        if holes and not kind.is_floating_point:
+        has_missing = any(None in column for column in columns)
+        is_int = not has_missing and all(_column_type(column) is int for column in columns)
+        result_dtype = dtype if dtype is not None else int64 if is_int else float32
+        if has_missing and not result_dtype.is_floating_point:
             raise DTypeError(
-                f"Table: some cells are missing, and dtype {kind.name} cannot represent nan; see missing()."
+                f"Table: some cells are missing, and dtype {result_dtype.name} cannot represent nan; see missing()."
             )
-        cells = [[float("nan") if cell is None else cell for cell in column] for column in chosen]
+        cells = [[float("nan") if cell is None else cell for cell in column] for column in columns]
         rows = cells[0] if len(names) == 1 else [list(row) for row in zip(*cells, strict=True)]
-        return tensor(rows, dtype=kind, device=device)
+        return tensor(rows, dtype=result_dtype, device=device)
 
     def classes(self, name: str, device: str | None = None) -> tuple[Tensor, list[Any]]:
         """Encode a column as class indices: return an int64 tensor, (rows,), and the sorted list of classes.
@@ -94,9 +94,9 @@ class Table:
         column = self[name]
         if None in column:
             raise DTypeError(f"Table: column {name!r} has a missing cell in row {column.index(None)}.")
-        kinds = sorted(set(column))
-        place = {kind: k for k, kind in enumerate(kinds)}
-        return tensor([place[cell] for cell in column], dtype=int64, device=device), kinds
+        class_list = sorted(set(column))
+        class_index = {kind: k for k, kind in enumerate(class_list)}
+        return tensor([class_index[cell] for cell in column], dtype=int64, device=device), class_list
 
 
 def read_csv(
@@ -124,20 +124,20 @@ def read_csv(
     (Table(2 rows; height: float, name: str), ['Ada, Countess', 'Bob'], tensor([1.5000, 2.0000]))
     """
     with open(path, encoding=encoding, newline="") as file:
-        lines = _lines(file, fspath(path), delimiter)
+        lines = _read_rows(file, fspath(path), delimiter)
         names = next(lines, (1, []))[1] if header is True else None if header is False else list(header)
-        rows = [row for _, row in _even(lines, names, fspath(path))]
+        rows = [row for _, row in _check_row_lengths(lines, names, fspath(path))]
     if names is None:
         names = [str(k) for k in range(len(rows[0]) if rows else 0)]
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise FileFormatError(f"{path}: duplicate column name {twice!r}.\n  Pass the names: header=[…].")
-    absent = set(missing)
+        duplicate = next(name for name in names if names.count(name) > 1)
+        raise FileFormatError(f"{path}: duplicate column name {duplicate!r}.\n  Pass the names: header=[…].")
+    missing_values = set(missing)
     cells = zip(*rows, strict=True) if rows else [() for _ in names]
-    return Table({name: _typed(column, absent) for name, column in zip(names, cells, strict=True)})
+    return Table({name: _convert_column(column, missing_values) for name, column in zip(names, cells, strict=True)})
 
 
-def _lines(file: Any, path: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _read_rows(file: Any, path: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number, row) for each row, skipping empty lines; a row may span several lines."""
     reader = csv.reader(file, delimiter=delimiter, strict=True)
     try:
@@ -149,7 +149,7 @@ def _lines(file: Any, path: str, delimiter: str) -> Iterator[tuple[int, list[str
     except csv.Error as error:
         raise FileFormatError(f"{path}, line {reader.line_num}: {error}.") from None
     except UnicodeError as error:
-        if not isinstance(error, UnicodeDecodeError) or (error.start == 0 and error.encoding in _MARKED):
+        if not isinstance(error, UnicodeDecodeError) or (error.start == 0 and error.encoding in _BOM_ENCODINGS):
             raise FileFormatError(
                 f"{path}: no byte order mark at the start of the file.\n"
                 '  Pass the byte order, such as encoding="utf-16-le".'
@@ -160,10 +160,10 @@ def _lines(file: Any, path: str, delimiter: str) -> Iterator[tuple[int, list[str
         ) from None
 
 
-_MARKED = ("utf-16", "utf-32")  # Python 3.13 raises the same error for a missing mark as for other errors
+_BOM_ENCODINGS = ("utf-16", "utf-32")  # Python 3.13 raises the same error for a missing mark as for other errors
 
 
-def _even(
+def _check_row_lengths(
     lines: Iterator[tuple[int, list[str]]], names: list[str] | None, path: str
 ) -> Iterator[tuple[int, list[str]]]:
     width = None if names is None else len(names)
@@ -174,18 +174,18 @@ def _even(
         yield line, row
 
 
-def _typed(column: Sequence[str], absent: set[str]) -> list[Any]:
-    cells = [None if (text := cell.strip()) in absent else text for cell in column]
-    present = [cell for cell in cells if cell is not None]
-    kind: type = str
-    if present and all(map(_FLOAT.fullmatch, present)):
-        whole = all(map(_INT.fullmatch, present)) and all(-(2**63) <= int(cell) < 2**63 for cell in present)
-        kind = int if whole else float
-    if kind is str:
+def _convert_column(column: Sequence[str], missing: set[str]) -> list[Any]:
+    cells = [None if (text := cell.strip()) in missing else text for cell in column]
+    values = [cell for cell in cells if cell is not None]
+    cell_type: type = str
+    if values and all(map(_FLOAT_PATTERN.fullmatch, values)):
+        is_int = all(map(_INT_PATTERN.fullmatch, values)) and all(-(2**63) <= int(cell) < 2**63 for cell in values)
+        cell_type = int if is_int else float
+    if cell_type is str:
         return [None if cell is None else whole for cell, whole in zip(cells, column, strict=True)]
-    return [None if cell is None else kind(cell) for cell in cells]
+    return [None if cell is None else cell_type(cell) for cell in cells]
 
 
-def _type(column: Sequence[Any]) -> type:
+def _column_type(column: Sequence[Any]) -> type:
     """Return the type of a column: float if all its cells are missing."""
     return next((type(cell) for cell in column if cell is not None), float)

@@ -40,32 +40,33 @@ class Vocabulary:
         self.characters = "".join(sorted(set("".join(text))))
         if not self.characters:
             raise ArgumentError("Vocabulary: expected a non-empty text.")
-        self._number = {character: k for k, character in enumerate(self.characters)}
+        self._index = {character: k for k, character in enumerate(self.characters)}
 
     def encode(self, text: str, device: str | None = None) -> Tensor:
         """Encode `text` as character indices, int64 of shape (n,). Raises ArgumentError for unknown characters."""
         try:
-            return tensor([self._number[character] for character in text], dtype=int64, device=device)
+            return tensor([self._index[character] for character in text], dtype=int64, device=device)
         except KeyError as error:
-            at = text.index(error.args[0])
+            position = text.index(error.args[0])
             raise ArgumentError(
-                f"encode: character {error.args[0]!r} at position {at} is not in this vocabulary of size {len(self)}."
+                f"encode: character {error.args[0]!r} at position {position} is not in this vocabulary of size "
+                f"{len(self)}."
             ) from None
 
     def decode(self, numbers: Tensor | Iterable[Any]) -> str:
         """Decode a 1-D sequence of indices to a string. Raises ShapeError for other shapes or an index out of range."""
-        row = numbers.tolist() if isinstance(numbers, Tensor) else [int(number) for number in numbers]
-        if not isinstance(row, list) or any(isinstance(number, list) for number in row):
+        index_list = numbers.tolist() if isinstance(numbers, Tensor) else [int(index) for index in numbers]
+        if not isinstance(index_list, list) or any(isinstance(index, list) for index in index_list):
             raise ShapeError("decode: expected a 1-D sequence of indices.\n  Write [v.decode(row) for row in x].")
-        if wrong := [number for number in row if not 0 <= number < len(self)]:
-            raise ShapeError(f"decode: index {wrong[0]} is out of range: valid indices are 0 to {len(self) - 1}.")
-        return "".join([self.characters[int(number)] for number in row])
+        if invalid := [index for index in index_list if not 0 <= index < len(self)]:
+            raise ShapeError(f"decode: index {invalid[0]} is out of range: valid indices are 0 to {len(self) - 1}.")
+        return "".join([self.characters[int(index)] for index in index_list])
 
     def __len__(self) -> int:
         return len(self.characters)
 
     def __contains__(self, character: str) -> bool:
-        return character in self._number
+        return character in self._index
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Vocabulary) and self.characters == other.characters

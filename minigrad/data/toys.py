@@ -34,7 +34,7 @@ def moons(n: int = 200, noise: float = 0.1, seed: int = 0, device: str | None = 
         t = np.linspace(0, math.pi, count)
         return (np.cos(t), np.sin(t)) if not k else (1 - np.cos(t), 0.5 - np.sin(t))
 
-    return _points("moons", n, 2, noise, seed, device, curve)
+    return _sample_points("moons", n, 2, noise, seed, device, curve)
 
 
 def circles(
@@ -50,7 +50,7 @@ def circles(
         radius = factor if k else 1.0
         return radius * np.cos(t), radius * np.sin(t)
 
-    return _points("circles", n, 2, noise, seed, device, curve)
+    return _sample_points("circles", n, 2, noise, seed, device, curve)
 
 
 def spirals(
@@ -68,7 +68,7 @@ def spirals(
         t = 2 * math.pi * (k / classes + turns * r)
         return r * np.cos(t), r * np.sin(t)
 
-    return _points("spirals", n, classes, noise, seed, device, curve)
+    return _sample_points("spirals", n, classes, noise, seed, device, curve)
 
 
 def blobs(
@@ -89,25 +89,25 @@ def blobs(
     if isinstance(centers, int):
         if centers < 1:
             raise ArgumentError(f"blobs: centers should be at least 1, but got centers={centers}.")
-        drawn = rand(centers, 2, generator=Generator(_beside(seed)), device="numpy").numpy()
-        places = drawn.astype(float) * 20 - 10
+        unit_points = rand(centers, 2, generator=Generator(_derive_seed(seed)), device="numpy").numpy()
+        centre_points = unit_points.astype(float) * 20 - 10
     else:
-        places = np.array(centers, dtype=float)
-        if places.ndim != 2 or places.shape[1] != 2 or not len(places):
+        centre_points = np.array(centers, dtype=float)
+        if centre_points.ndim != 2 or centre_points.shape[1] != 2 or not len(centre_points):
             raise ArgumentError(f"blobs: centers should be a list of points (x, y), but got centers={centers!r}.")
 
     def curve(k: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-        return np.full(count, places[k, 0]), np.full(count, places[k, 1])
+        return np.full(count, centre_points[k, 0]), np.full(count, centre_points[k, 1])
 
-    return _points("blobs", n, len(places), std, seed, device, curve)
+    return _sample_points("blobs", n, len(centre_points), std, seed, device, curve)
 
 
-def _beside(seed: int) -> int:
+def _derive_seed(seed: int) -> int:
     """Return a second seed derived from `seed`, so that the centres are independent of the noise."""
     return Generator(seed).next_key()
 
 
-def _points(
+def _sample_points(
     name: str,
     n: int,
     classes: int,

@@ -84,8 +84,8 @@ class ToTensor:
             raise DTypeError(f"ToTensor: expected a NumPy array, but got {type(x).__name__}.")
         if x.ndim not in (2, 3, 4):
             raise ShapeError(f"ToTensor: expected shape (H, W), (H, W, C) or (N, H, W, C), but got {x.shape}.")
-        moved = x[None] if x.ndim == 2 else np.moveaxis(x, -1, -3)
-        return tensor(moved.astype(np.float32) / np.float32(255) if x.dtype == np.uint8 else moved)
+        channels_first = x[None] if x.ndim == 2 else np.moveaxis(x, -1, -3)
+        return tensor(channels_first.astype(np.float32) / np.float32(255) if x.dtype == np.uint8 else channels_first)
 
     def __repr__(self) -> str:
         return "ToTensor()"
@@ -100,7 +100,7 @@ class Normalize:
             raise ArgumentError(f"Normalize: std={std} contains a zero, leading to division by zero.")
 
     def __call__(self, x: Tensor) -> Tensor:
-        channels = _image(x, "Normalize", fractions=True).shape[-3]
+        channels = _check_image(x, "Normalize", requires_float=True).shape[-3]
         for name, row in (("mean", self.mean), ("std", self.std)):
             if len(row) not in (1, channels):
                 raise ShapeError(f"Normalize: {name} has {len(row)} values, but the image has {channels} channels.")
@@ -129,36 +129,36 @@ class Pad:
         self.sides, self.fill, self.mode = sides, fill, modes[padding_mode]
 
     def __call__(self, x: Tensor) -> Tensor:
-        left, above, right, below = self.sides
+        left, top, right, bottom = self.sides
         if not any(self.sides):
-            return _image(x, "Pad")
+            return _check_image(x, "Pad")
         fill = self.fill if self.mode == "constant" else None
-        return pad(_image(x, "Pad"), (left, right, above, below), mode=self.mode, value=fill)
+        return pad(_check_image(x, "Pad"), (left, right, top, bottom), mode=self.mode, value=fill)
 
     def __repr__(self) -> str:
         return f"Pad({self.sides}, fill={self.fill}, mode={self.mode!r})"
 
 
-class _Random:
-    """Base class of random transforms: subclasses implement `_batch`."""
+class _RandomTransform:
+    """Base class of random transforms: subclasses implement `_transform_batch`."""
 
     generator: Generator | None = None
-    fractions = False
+    requires_float = False
 
     def __call__(self, x: Tensor) -> Tensor:
-        _image(x, type(self).__name__, self.fractions)
-        return self._batch(x) if x.ndim == 4 else self._batch(x[None])[0]
+        _check_image(x, type(self).__name__, self.requires_float)
+        return self._transform_batch(x) if x.ndim == 4 else self._transform_batch(x[None])[0]
 
-    def _batch(self, x: Tensor) -> Tensor:
+    def _transform_batch(self, x: Tensor) -> Tensor:
         raise NotImplementedError
 
-    def _even(self, x: Tensor, low: float, high: float) -> Tensor:
+    def _draw_uniform(self, x: Tensor, low: float, high: float) -> Tensor:
         """Draw one value per image from the uniform distribution on [low, high)."""
-        kind = x.dtype if x.dtype.is_floating_point else None
-        return rand(len(x), generator=self.generator, dtype=kind, device=x.device) * (high - low) + low
+        dtype = x.dtype if x.dtype.is_floating_point else None
+        return rand(len(x), generator=self.generator, dtype=dtype, device=x.device) * (high - low) + low
 
 
-class RandomHorizontalFlip(_Random):
+class RandomHorizontalFlip(_RandomTransform):
     """Flip the image horizontally with probability `p`."""
 
     dim = -1
@@ -168,9 +168,9 @@ class RandomHorizontalFlip(_Random):
             raise ArgumentError(f"{type(self).__name__}: p should be between 0 and 1, but got p={p}.")
         self.p, self.generator = p, generator
 
-    def _batch(self, x: Tensor) -> Tensor:
-        flipped = (self._even(x, 0.0, 1.0) < self.p).reshape(-1, 1, 1, 1)
-        return _chosen(flipped, x.flip(self.dim), x)
+    def _transform_batch(self, x: Tensor) -> Tensor:
+        flip_mask = (self._draw_uniform(x, 0.0, 1.0) < self.p).reshape(-1, 1, 1, 1)
+        return _select(flip_mask, x.flip(self.dim), x)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(p={self.p})"
@@ -182,7 +182,7 @@ class RandomVerticalFlip(RandomHorizontalFlip):
     dim = -2
 
 
-class RandomCrop(_Random):
+class RandomCrop(_RandomTransform):
     """Crop the image at a random location to `size`, an int or (height, width), after padding it by `padding`."""
 
     def __init__(
@@ -200,7 +200,7 @@ class RandomCrop(_Random):
         self.pad = None if padding is None else Pad(padding, fill, padding_mode)
         self.generator = generator
 
-    def _batch(self, x: Tensor) -> Tensor:
+    def _transform_batch(self, x: Tensor) -> Tensor:
         x = x if self.pad is None else self.pad(x)
         (count, channels, height, width), (rows, columns) = x.shape, self.size
         if rows > height or columns > width:
@@ -211,15 +211,15 @@ class RandomCrop(_Random):
         top = randint(height - rows + 1, (count, 1, 1), generator=self.generator, device=x.device)
         left = randint(width - columns + 1, (count, 1, 1), generator=self.generator, device=x.device)
         row, column = arange(rows, device=x.device)[:, None], arange(columns, device=x.device)
-        at = ((top + row) * width + left + column).reshape(count, 1, rows * columns)
-        found = x.reshape(count, channels, height * width).gather(2, at.expand(-1, channels, -1))
-        return found.reshape(count, channels, rows, columns)
+        flat_indices = ((top + row) * width + left + column).reshape(count, 1, rows * columns)
+        crops = x.reshape(count, channels, height * width).gather(2, flat_indices.expand(-1, channels, -1))
+        return crops.reshape(count, channels, rows, columns)
 
     def __repr__(self) -> str:
         return f"RandomCrop(size={self.size}, padding={self.pad})"
 
 
-class RandomAffine(_Random):
+class RandomAffine(_RandomTransform):
     """Random affine transform of the image about its centre: rotation, translation, scaling and shear.
 
     The rotation angle is drawn from `degrees`, (min, max) or (-degrees, +degrees), counter-clockwise; the translation
@@ -227,7 +227,7 @@ class RandomAffine(_Random):
     from `shear`, like `degrees`. Pixels are interpolated, and 0 outside the image. It is differentiable.
     """
 
-    fractions = True
+    requires_float = True
 
     def __init__(
         self,
@@ -238,10 +238,10 @@ class RandomAffine(_Random):
         *,
         generator: Generator | None = None,
     ) -> None:
-        self.degrees, self.shear = _range(degrees, "degrees"), _range(shear or 0.0, "shear")
+        self.degrees, self.shear = _parse_range(degrees, "degrees"), _parse_range(shear or 0.0, "shear")
         self.translate = tuple(translate or (0.0, 0.0))
         self.scale = tuple(scale or (1.0, 1.0))
-        if len(self.translate) != 2 or not all(0 <= share <= 1 for share in self.translate):
+        if len(self.translate) != 2 or not all(0 <= fraction <= 1 for fraction in self.translate):
             raise ArgumentError(
                 f"{type(self).__name__}: translate should be two values between 0 and 1, but got translate={translate}."
             )
@@ -251,18 +251,20 @@ class RandomAffine(_Random):
             )
         self.generator = generator
 
-    def _batch(self, x: Tensor) -> Tensor:
+    def _transform_batch(self, x: Tensor) -> Tensor:
         height, width = x.shape[2:]
-        angle, slant = [self._even(x, *ends) * (math.pi / 180) for ends in (self.degrees, self.shear)]
-        factor = self._even(x, *self.scale)
-        right, down = [self._even(x, -2 * share, 2 * share) for share in self.translate]  # coordinates span [-1, 1]
-        cos, sin, tan = angle.cos() / factor, angle.sin() / factor, slant.tan()
+        angle, shear_angle = [self._draw_uniform(x, *bounds) * (math.pi / 180) for bounds in (self.degrees, self.shear)]
+        factor = self._draw_uniform(x, *self.scale)
+        shift_x, shift_y = [
+            self._draw_uniform(x, -2 * fraction, 2 * fraction) for fraction in self.translate
+        ]  # coordinates span [-1, 1]
+        cos, sin, tan = angle.cos() / factor, angle.sin() / factor, shear_angle.tan()
         # The inverse transform maps output pixels to input pixels. `ratio` corrects for normalised coordinates, in
         # which a rotation of a non-square image is not a rotation.
         rows = [cos - tan * sin, -sin - tan * cos], [sin, cos]
         ratio = ((1.0, height / width), (width / height, 1.0))
         theta = [[a * k for a, k in zip(row, ks, strict=True)] for row, ks in zip(rows, ratio, strict=True)]
-        matrix = stack([stack([a, b, -(a * right + b * down)], dim=1) for a, b in theta], dim=1)
+        matrix = stack([stack([a, b, -(a * shift_x + b * shift_y)], dim=1) for a, b in theta], dim=1)
         return grid_sample(x, affine_grid(matrix, x.shape))
 
     def __repr__(self) -> str:
@@ -276,24 +278,24 @@ class RandomRotation(RandomAffine):
         super().__init__(degrees, generator=generator)
 
 
-def _range(ends: float | Sequence[float], name: str) -> tuple[float, float]:
-    low, high = (-abs(ends), abs(ends)) if isinstance(ends, int | float) else ends
+def _parse_range(bounds: float | Sequence[float], name: str) -> tuple[float, float]:
+    low, high = (-abs(bounds), abs(bounds)) if isinstance(bounds, int | float) else bounds
     if not low <= high:
-        raise ArgumentError(f"{name} should be (min, max) with min <= max, but got {name}={ends}.")
+        raise ArgumentError(f"{name} should be (min, max) with min <= max, but got {name}={bounds}.")
     return float(low), float(high)
 
 
-def _chosen(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+def _select(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """Return `a` where `condition` is true, else `b`."""
     out: Tensor = ops.where(condition, a, b)
     return out
 
 
-def _image(x: Any, asked: str, fractions: bool = False) -> Tensor:
+def _check_image(x: Any, caller: str, requires_float: bool = False) -> Tensor:
     if not isinstance(x, Tensor):
-        raise DTypeError(f"{asked}: expected a tensor, but got {type(x).__name__}; ToTensor() converts NumPy arrays.")
+        raise DTypeError(f"{caller}: expected a tensor, but got {type(x).__name__}; ToTensor() converts NumPy arrays.")
     if x.ndim not in (3, 4):
-        raise ShapeError(f"{asked}: expected shape (C, H, W) or (N, C, H, W), but got {x.shape}.")
-    if fractions and not x.dtype.is_floating_point:
-        raise DTypeError(f"{asked}: expected a floating-point tensor, but got {x.dtype.name}.\n  Write x / 255.")
+        raise ShapeError(f"{caller}: expected shape (C, H, W) or (N, C, H, W), but got {x.shape}.")
+    if requires_float and not x.dtype.is_floating_point:
+        raise DTypeError(f"{caller}: expected a floating-point tensor, but got {x.dtype.name}.\n  Write x / 255.")
     return x

@@ -36,20 +36,20 @@ from minigrad import random
 from minigrad.core import storage
 from minigrad.core.errors import ArgumentError
 from minigrad.core.tensor import Tensor
-from minigrad.data.dataset import example, examples
+from minigrad.data.dataset import fetch_sample, fetch_samples
 from minigrad.functional.creation import tensor
 
 __all__ = [
     "LoaderJob",
     "WorkerInfo",
     "WorkerPool",
-    "batches_of",
-    "example",
-    "examples",
+    "derive_seed",
+    "fetch_sample",
+    "fetch_samples",
     "get_worker_info",
-    "made",
+    "iterate_batches",
+    "load_batch",
     "seed_all",
-    "seed_of",
 ]
 
 
@@ -61,7 +61,7 @@ class LoaderJob(NamedTuple):
     batch_size: int | None
     """The batch size for an iterable-style dataset; None disables automatic batching."""
     drop_last: bool
-    init: Callable[[int], Any] | None
+    worker_init_fn: Callable[[int], Any] | None
     batched: bool
     """Whether automatic batching is enabled: then a list holds the indices of a batch, and is not itself an index."""
 
@@ -75,18 +75,18 @@ class WorkerInfo(NamedTuple):
     dataset: Any
 
 
-_info: list[WorkerInfo] = []  # empty in the main process
+_worker_info: list[WorkerInfo] = []  # empty in the main process
 
 
 def get_worker_info() -> WorkerInfo | None:
     """Return the `WorkerInfo` of this worker process, or None in the main process."""
-    return _info[0] if _info else None
+    return _worker_info[0] if _worker_info else None
 
 
-def seed_of(key: int, number: int) -> int:
+def derive_seed(key: int, index: int) -> int:
     """Return the seed of batch `number` in the epoch with key `key`."""
     generator = random.Generator(key)
-    generator.draw(number)
+    generator.draw(index)
     return generator.next_key()
 
 
@@ -104,10 +104,12 @@ class _Pickler(pickle.Pickler):
 
     def reducer_override(self, obj: Any) -> Any:
         if type(obj) is Tensor:
-            array = np.ascontiguousarray(storage.host(obj._array)).reshape(obj.shape)
+            array = np.ascontiguousarray(storage.to_numpy(obj._array)).reshape(obj.shape)
             return partial(tensor, requires_grad=obj.requires_grad and obj.is_leaf), (array,)
-        named = getattr(obj, "__module__", None) == "__main__" and isinstance(obj, type | type(seed_of))
-        if named and not getattr(sys.modules["__main__"], "__file__", None):
+        is_main_definition = getattr(obj, "__module__", None) == "__main__" and isinstance(
+            obj, type | type(derive_seed)
+        )
+        if is_main_definition and not getattr(sys.modules["__main__"], "__file__", None):
             raise ArgumentError(
                 f"DataLoader: workers cannot import {obj.__qualname__}, which is defined in this notebook or session: "
                 "they are spawned processes, which import modules from files.\n"
@@ -116,60 +118,64 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-def _packed(thing: Any) -> bytes:
+def _serialize(obj: Any) -> bytes:
     buffer = io.BytesIO()
-    _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(thing)
+    _Pickler(buffer, pickle.HIGHEST_PROTOCOL).dump(obj)
     return buffer.getvalue()
 
 
 # --- in a worker -----------------------------------------------------------------------------------------------------
 
 
-def _work(number: int, count: int, payload: bytes, tasks: Connection, results: Connection) -> None:
+def _worker_loop(worker_id: int, num_workers: int, payload: bytes, tasks: Connection, results: Connection) -> None:
     """Run the main loop of a worker: a task is (epoch, index of the batch, indices of its samples or None).
 
     An epoch is its key and its index in the pool, as two epochs with the same seed have the same key.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     storage._default[:] = ["numpy"]  # as if Taichi were not installed, so that "cpu" does not initialise it
-    waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(tasks, waiting), daemon=True).start()
+    task_queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_drain_tasks, args=(tasks, task_queue), daemon=True).start()
     epoch, batches = None, iter(())
     job = None
     while True:
-        asked, batch, indices = waiting.get()
-        key = asked[0]
+        task_epoch, batch_index, indices = task_queue.get()
+        key = task_epoch[0]
         try:
             if job is None:
                 job = LoaderJob(*pickle.loads(payload))
-                _info[:] = [WorkerInfo(number, count, seed_of(key, number), job.dataset)]
-                if job.init is not None:
-                    job.init(number)
-            seed_all(seed_of(key, batch))
-            if indices is None and asked != epoch:
-                _info[:] = [_info[0]._replace(seed=seed_of(key, number))]
-                epoch, batches = asked, iter(batches_of(job))
-            found = next(batches, _END) if indices is None else made(job, indices)
-            answer = _packed((asked, batch, "end", None) if found is _END else (asked, batch, "batch", found))
+                _worker_info[:] = [WorkerInfo(worker_id, num_workers, derive_seed(key, worker_id), job.dataset)]
+                if job.worker_init_fn is not None:
+                    job.worker_init_fn(worker_id)
+            seed_all(derive_seed(key, batch_index))
+            if indices is None and task_epoch != epoch:
+                _worker_info[:] = [_worker_info[0]._replace(seed=derive_seed(key, worker_id))]
+                epoch, batches = task_epoch, iter(iterate_batches(job))
+            result = next(batches, _END) if indices is None else load_batch(job, indices)
+            message = _serialize(
+                (task_epoch, batch_index, "end", None) if result is _END else (task_epoch, batch_index, "batch", result)
+            )
         except Exception as error:  # noqa: BLE001 -- re-raised in the main process
-            answer = _packed((asked, batch, "error", (_known(type(error)), traceback.format_exc())))
-        results.send_bytes(answer)
+            message = _serialize(
+                (task_epoch, batch_index, "error", (_picklable_type(type(error)), traceback.format_exc()))
+            )
+        results.send_bytes(message)
 
 
-def _known(kind: type[Exception]) -> type[Exception]:
-    """Return the exception type `kind` if it can be pickled, else RuntimeError."""
+def _picklable_type(exception_type: type[Exception]) -> type[Exception]:
+    """Return the exception type `exception_type` if it can be pickled, else RuntimeError."""
     try:
-        pickle.dumps(kind)
+        pickle.dumps(exception_type)
     except (pickle.PicklingError, AttributeError):
         return RuntimeError
-    return kind
+    return exception_type
 
 
-def _listen(tasks: Connection, waiting: queue.SimpleQueue[Any]) -> None:
+def _drain_tasks(tasks: Connection, task_queue: queue.SimpleQueue[Any]) -> None:
     """Drain the pipe of tasks, so that the sender never blocks on a full pipe; exit with the main process."""
     while True:
         try:
-            waiting.put(tasks.recv())
+            task_queue.put(tasks.recv())
         except (EOFError, OSError):
             os._exit(0)
 
@@ -177,14 +183,14 @@ def _listen(tasks: Connection, waiting: queue.SimpleQueue[Any]) -> None:
 _END = object()
 
 
-def made(job: LoaderJob, indices: Any) -> Any:
+def load_batch(job: LoaderJob, indices: Any) -> Any:
     """Fetch and collate the samples at `indices`, or the single sample if automatic batching is disabled."""
     if not job.batched:
-        return job.collate(example(job.dataset, indices))
-    return job.collate(examples(job.dataset, indices))
+        return job.collate(fetch_sample(job.dataset, indices))
+    return job.collate(fetch_samples(job.dataset, indices))
 
 
-def batches_of(job: LoaderJob) -> Iterator[Any]:
+def iterate_batches(job: LoaderJob) -> Iterator[Any]:
     """Iterate over the batches of an iterable-style dataset."""
     stream = iter(job.dataset)
     if job.batch_size is None:
@@ -200,53 +206,58 @@ def batches_of(job: LoaderJob) -> Iterator[Any]:
 
 
 @contextmanager
-def _no_interrupts() -> Iterator[None]:
+def _block_sigint() -> Iterator[None]:
     """Context manager in which child processes start with SIGINT blocked, on systems that have signal masks."""
     if sys.platform == "win32":
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
 
 
 class _Worker:
     """A worker process with its task pipe and result pipe."""
 
-    def __init__(self, number: int, count: int, payload: bytes) -> None:
+    def __init__(self, worker_id: int, count: int, payload: bytes) -> None:
         context = get_context("spawn")
-        reads, self.tasks = context.Pipe(duplex=False)
-        self.results, writes = context.Pipe(duplex=False)
-        self.number = number
+        task_reader, self.tasks = context.Pipe(duplex=False)
+        self.results, result_writer = context.Pipe(duplex=False)
+        self.worker_id = worker_id
         self.process = context.Process(
-            target=_work, args=(number, count, payload, reads, writes), daemon=True, name=f"DataLoader worker {number}"
+            target=_worker_loop,
+            args=(worker_id, count, payload, task_reader, result_writer),
+            daemon=True,
+            name=f"DataLoader worker {worker_id}",
         )
-        with _no_interrupts():  # else Ctrl-C during start-up prints a traceback
+        with _block_sigint():  # else Ctrl-C during start-up prints a traceback
             self.process.start()
-        reads.close()
-        writes.close()
+        task_reader.close()
+        result_writer.close()
 
-    def ask(self, task: tuple[Any, ...]) -> None:
+    def submit(self, task: tuple[Any, ...]) -> None:
         try:
             self.tasks.send(task)
         except OSError:
-            self._ended()
+            self._raise_exited()
 
-    def answer(self, timeout: float) -> tuple[Any, ...]:
+    def receive(self, timeout: float) -> tuple[Any, ...]:
         if not wait([self.results, self.process.sentinel], timeout or None):
-            raise RuntimeError(f"DataLoader timed out after {timeout} seconds while waiting for worker {self.number}.")
+            raise RuntimeError(
+                f"DataLoader timed out after {timeout} seconds while waiting for worker {self.worker_id}."
+            )
         try:
-            found: tuple[Any, ...] = pickle.loads(self.results.recv_bytes())
+            message: tuple[Any, ...] = pickle.loads(self.results.recv_bytes())
         except (EOFError, OSError):
-            self._ended()
-        return found
+            self._raise_exited()
+        return message
 
-    def _ended(self) -> Any:
+    def _raise_exited(self) -> Any:
         self.process.join()
         raise RuntimeError(
-            f"DataLoader worker {self.number} (pid {self.process.pid}) exited unexpectedly with exit code "
+            f"DataLoader worker {self.worker_id} (pid {self.process.pid}) exited unexpectedly with exit code "
             f"{self.process.exitcode}.\n"
             "  If the output above mentions the bootstrapping phase, guard the main code of your script with\n"
             '  if __name__ == "__main__":\n'
@@ -268,7 +279,7 @@ class WorkerPool:
 
     def __init__(self, job: LoaderJob, count: int, prefetch: int, timeout: float) -> None:
         try:
-            payload = _packed(tuple(job))
+            payload = _serialize(tuple(job))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise ArgumentError(
                 f"DataLoader: cannot pickle the dataset or functions for the workers: {error}\n"
@@ -277,57 +288,58 @@ class WorkerPool:
             ) from error
         self._prefetch, self._timeout = prefetch, timeout
         self._workers: list[_Worker] = []
-        self.busy, self._epochs = False, 0
-        self.close = weakref.finalize(self, _end, self._workers)
+        self.is_busy, self._epoch_count = False, 0
+        self.close = weakref.finalize(self, _terminate_workers, self._workers)
         """Terminate the processes; also called when the pool is garbage-collected and at interpreter exit."""
         try:
-            for number in range(count):
-                self._workers.append(_Worker(number, count, payload))
+            for worker_index in range(count):
+                self._workers.append(_Worker(worker_index, count, payload))
         except BaseException:
             self.close()
             raise
 
     def run(self, key: int, batches: Iterator[tuple[int, Any]]) -> Iterator[Any]:
         """Yield the batches of one epoch in order; `batches` yields their indices and the indices of their samples."""
-        turn, asked = deque(self._workers), deque[tuple[_Worker, int]]()
-        self._epochs += 1
-        epoch = key, self._epochs
+        active_workers, in_flight = deque(self._workers), deque[tuple[_Worker, int]]()
+        self._epoch_count += 1
+        epoch = key, self._epoch_count
 
-        def ask() -> None:
-            if turn and (task := next(batches, None)) is not None:
-                turn[0].ask((epoch, *task))
-                asked.append((turn[0], task[0]))
-                turn.rotate(-1)
+        def submit_next() -> None:
+            if active_workers and (task := next(batches, None)) is not None:
+                active_workers[0].submit((epoch, *task))
+                in_flight.append((active_workers[0], task[0]))
+                active_workers.rotate(-1)
 
         for _ in range(self._prefetch * len(self._workers)):
-            ask()
-        while asked:
-            worker, number = asked.popleft()
-            answer: tuple[Any, ...] = (None, None)
-            while answer[:2] != (epoch, number):  # discard results of an epoch that was left early
-                answer = worker.answer(self._timeout)
-            _, _, kind, found = answer
+            submit_next()
+        while in_flight:
+            worker, batch_index = in_flight.popleft()
+            message: tuple[Any, ...] = (None, None)
+            while message[:2] != (epoch, batch_index):  # discard results of an epoch that was left early
+                message = worker.receive(self._timeout)
+            _, _, kind, result = message
             if kind == "error":
-                raise _raised(worker.number, *found)
+                raise _rebuild_exception(worker.worker_id, *result)
             if kind == "end":
-                if worker in turn:
-                    turn.remove(worker)
+                if worker in active_workers:
+                    active_workers.remove(worker)
                 continue
-            ask()
-            yield found
+            submit_next()
+            yield result
 
 
-def _end(workers: list[_Worker]) -> None:
+def _terminate_workers(workers: list[_Worker]) -> None:
     for worker in workers:
         worker.process.terminate()
     for worker in workers:
         worker.close()
 
 
-def _raised(number: int, kind: type[Exception], trace: str) -> Exception:
-    """Return a worker's exception with its traceback, as `kind` if that accepts a message, else as RuntimeError."""
-    message = f"Caught {kind.__name__} in DataLoader worker process {number}.\nOriginal {trace}"
+def _rebuild_exception(worker_id: int, exception_type: type[Exception], traceback_text: str) -> Exception:
+    """Return a worker's exception with its traceback, as `exception_type` if that accepts a message, else as
+    RuntimeError."""
+    message = f"Caught {exception_type.__name__} in DataLoader worker process {worker_id}.\nOriginal {traceback_text}"
     try:
-        return kind(message)
+        return exception_type(message)
     except Exception:  # noqa: BLE001 -- the constructor of a custom exception may need other arguments
         return RuntimeError(message)

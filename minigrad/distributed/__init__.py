@@ -57,6 +57,6 @@ __all__ = ["Halving", "Report", "Sweep", "Trained", "Trial", "fit", "sweep"]
 
 
 def __getattr__(name: str) -> Any:
-    from minigrad.pytorch.modules import absent
+    from minigrad.pytorch.import_hooks import resolve_missing
 
-    return absent(__name__, name)
+    return resolve_missing(__name__, name)

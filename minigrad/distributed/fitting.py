@@ -10,34 +10,34 @@ from typing import Any, NamedTuple
 
 from minigrad import random
 from minigrad.core.dtypes import float64, get_default_dtype
-from minigrad.core.errors import ArgumentError, DTypeError, a_kind, check_function
-from minigrad.core.storage import get_default_device, host
+from minigrad.core.errors import ArgumentError, DTypeError, check_callable, describe_type
+from minigrad.core.storage import get_default_device, to_numpy
 from minigrad.data import DataLoader
 from minigrad.data.collate import default_collate
-from minigrad.distributed.engine import options_of_actor, running
-from minigrad.distributed.flat import Array, flattened, mean, write_gradients
+from minigrad.distributed.flat_gradients import Array, flatten_gradients, weighted_sum, write_gradients
+from minigrad.distributed.ray_runtime import actor_options, ray_session
 from minigrad.distributed.replica import (
-    Answer,
-    Asked,
     ReplicaJob,
+    Shard,
+    ShardResult,
     Update,
-    made,
-    options_of,
-    packed,
-    parameters_of,
-    stepping,
+    call_make,
+    group_options,
+    make_update,
+    optimizer_parameters,
+    serialize_state,
     write_buffers,
 )
-from minigrad.distributed.team import Team
+from minigrad.distributed.worker_group import WorkerGroup
 from minigrad.functional.creation import tensor
 from minigrad.nn.module import Module
 from minigrad.nn.utils import clip_grad_norm_
 from minigrad.optim import Optimizer
-from minigrad.training.evaluation import place_of
-from minigrad.training.fitting import go
+from minigrad.training.evaluation import device_of
+from minigrad.training.fitting import run_fit
 from minigrad.training.history import History
 from minigrad.training.run import Callback, Run
-from minigrad.training.stopping import Best, EarlyStop
+from minigrad.training.stopping import BestEpoch, EarlyStop
 
 __all__ = ["Trained", "fit"]
 
@@ -86,87 +86,95 @@ def fit(
     Raises MissingPackageError without Ray, WorkerError if workers fail to (re)start, ArgumentError and DTypeError for
     invalid arguments, any exception of `make` or of a shard, and those of `minigrad.training.fit`.
     """
-    _check(make, data, workers, accumulate, restarts)
-    options = options_of_actor(resources or {})
+    _check_arguments(make, data, workers, accumulate, restarts)
+    options = actor_options(resources or {})
     if seed is not None:
         random.manual_seed(seed)
-    model, optimizer, loss, scheduler = made(make)
-    best = None if early_stop is None else Best.of(early_stop, "loss" if validate is None else "val_loss")
-    measured = dict(metrics or {})
-    run = Run(model, data.of_numbers(), optimizer, loss, measured, scheduler, schedule, validate, best, callbacks)
-    place = device or ("cuda" if "num_gpus" in options else str(get_default_device()))
+    model, optimizer, loss, scheduler = call_make(make)
+    best = None if early_stop is None else BestEpoch.from_rule(early_stop, "loss" if validate is None else "val_loss")
+    metric_functions = dict(metrics or {})
+    run = Run(
+        model, data.of_numbers(), optimizer, loss, metric_functions, scheduler, schedule, validate, best, callbacks
+    )
+    replica_device = device or ("cuda" if "num_gpus" in options else str(get_default_device()))
     collate = None if data.collate_fn is default_collate else data.collate_fn
-    there = measured if validate is None else {}
-    job = ReplicaJob(make, data.dataset, collate, there, count, accumulate, place, get_default_dtype().name, jit)
+    worker_metrics = metric_functions if validate is None else {}
+    job = ReplicaJob(
+        make, data.dataset, collate, worker_metrics, count, accumulate, replica_device, get_default_dtype().name, jit
+    )
     with (
-        running(workers, resources or {}, logs) as ray,
-        Team(ray, job, workers, options, restarts, patience, lambda: packed(model, optimizer)) as team,
+        ray_session(workers, resources or {}, logs) as ray,
+        WorkerGroup(ray, job, workers, options, restarts, patience, lambda: serialize_state(model, optimizer)) as team,
     ):
-        step = partial(_step, team, workers, clip, stepping(optimizer, place_of(model), jit))
-        return Trained(model, optimizer, go(run, step, epochs, checkpoint, checkpoint_every, resume, progress, seed))
+        step = partial(_train_step, team, workers, clip, make_update(optimizer, device_of(model), jit))
+        return Trained(
+            model, optimizer, run_fit(run, step, epochs, checkpoint, checkpoint_every, resume, progress, seed)
+        )
 
 
-def _step(
-    team: Team,
+def _train_step(
+    team: WorkerGroup,
     workers: int,
     clip: float | None,
     update: Callable[[Array, Sequence[bool]], None],
     run: Run,
-    numbers: list[int],
+    indices: list[int],
 ) -> None:
-    """Run one training step on all workers and the driver's replica; `numbers` are the sample indices of the batch."""
+    """Run one training step on all workers and the driver's replica; `indices` are the sample indices of the batch."""
     generator = random.default_generator
-    drawn = generator.draw(0)
-    ends = [len(numbers) * k // workers for k in range(workers + 1)]
-    shards = [Asked(numbers[a:b], a, drawn) for a, b in pairwise(ends) if a < b]
-    answers = team.gradients(shards)
-    generator.draw(max(answer.drawn for answer in answers))
-    loss, gradient, there, buffers = _averaged(answers)
-    run.look(tensor(loss, dtype=float64, device="numpy"))
-    if clip is not None or run.hears("on_backward"):
-        gradient, there = _changed(run, clip, gradient, there)
-    team.apply(gradient, Update(there, options_of(run.optimizer), buffers))
-    update(gradient, there)
+    generator_state = generator.draw(0)
+    bounds = [len(indices) * k // workers for k in range(workers + 1)]
+    shards = [Shard(indices[a:b], a, generator_state) for a, b in pairwise(bounds) if a < b]
+    results = team.gradients(shards)
+    generator.draw(max(result.draw_count for result in results))
+    loss, gradient, has_gradient, buffers = _average_shards(results)
+    run.record_loss(tensor(loss, dtype=float64, device="numpy"))
+    if clip is not None or run.has_callback("on_backward"):
+        gradient, has_gradient = _apply_gradient_hooks(run, clip, gradient, has_gradient)
+    team.apply(gradient, Update(has_gradient, group_options(run.optimizer), buffers))
+    update(gradient, has_gradient)
     write_buffers(run.model, buffers)
-    for answer in answers:
-        for name, total in answer.totals.items():
+    for answer in results:
+        for name, total in answer.metric_totals.items():
             run.mean.totals[name] += total
-    run.mean.count += len(numbers)
-    run.end_step(len(numbers))
+    run.mean.count += len(indices)
+    run.end_step(len(indices))
 
 
-def _averaged(answers: Sequence[Answer]) -> tuple[float, Array, list[bool], list[Array]]:
+def _average_shards(results: Sequence[ShardResult]) -> tuple[float, Array, list[bool], list[Array]]:
     """All-reduce the shards: return the mean loss, mean gradient, which parameters have one, and the mean buffers."""
-    total = sum(answer.weight for answer in answers)
-    heard = [answer for answer in answers if answer.weight] or list(answers[:1])
-    shares = [answer.weight / total if total else float("nan") for answer in heard]
-    there = [any(has) for has in zip(*[answer.there for answer in heard], strict=True)]
+    total = sum(result.weight for result in results)
+    weighted_results = [answer for answer in results if answer.weight] or list(results[:1])
+    weights = [answer.weight / total if total else float("nan") for answer in weighted_results]
+    has_gradient = [any(has) for has in zip(*[answer.has_gradient for answer in weighted_results], strict=True)]
     buffers = [
-        mean(of, shares) if of[0].dtype.kind == "f" else of[0]
-        for of in zip(*[answer.buffers for answer in heard], strict=True)
+        weighted_sum(buffer_values, weights) if buffer_values[0].dtype.kind == "f" else buffer_values[0]
+        for buffer_values in zip(*[answer.buffers for answer in weighted_results], strict=True)
     ]
-    loss = sum(answer.loss * share for answer, share in zip(heard, shares, strict=True))
-    return loss, mean([answer.gradient for answer in heard], shares), there, buffers
+    loss = sum(answer.loss * weight for answer, weight in zip(weighted_results, weights, strict=True))
+    return loss, weighted_sum([answer.gradient for answer in weighted_results], weights), has_gradient, buffers
 
 
-def _changed(run: Run, clip: float | None, gradient: Array, there: list[bool]) -> tuple[Array, list[bool]]:
+def _apply_gradient_hooks(
+    run: Run, clip: float | None, gradient: Array, has_gradient: list[bool]
+) -> tuple[Array, list[bool]]:
     """Return the gradient after `on_backward` callbacks and clipping, and which parameters have one."""
-    params = parameters_of(run.optimizer)
-    write_gradients(params, tensor(gradient, device=place_of(run.model)), there)
-    run.tell("on_backward")
+    params = optimizer_parameters(run.optimizer)
+    write_gradients(params, tensor(gradient, device=device_of(run.model)), has_gradient)
+    run.notify("on_backward")
     if clip is not None:
         clip_grad_norm_(params, clip)
-    return host(flattened(params)._array), [x.grad is not None for x in params]
+    return to_numpy(flatten_gradients(params)._array), [x.grad is not None for x in params]
 
 
-def _check(make: Any, data: Any, workers: Any, accumulate: Any, restarts: Any) -> None:
+def _check_arguments(make: Any, data: Any, workers: Any, accumulate: Any, restarts: Any) -> None:
     """Raise DTypeError or ArgumentError for invalid arguments."""
-    check_function(make, "distributed.fit: make")
+    check_callable(make, "distributed.fit: make")
     if not isinstance(data, DataLoader):
         raise DTypeError(
-            f"distributed.fit: expected data to be a DataLoader, but got {a_kind(data)}.\n"
+            f"distributed.fit: expected data to be a DataLoader, but got {describe_type(data)}.\n"
             "  Write fit(make, DataLoader(dataset, batch_size=64), epochs=…)."
         )
-    for name, number, least in (("workers", workers, 1), ("accumulate", accumulate, 1), ("restarts", restarts, 0)):
-        if not isinstance(number, int) or isinstance(number, bool) or number < least:
-            raise ArgumentError(f"distributed.fit: {name} should be an int >= {least}, but got {name}={number!r}.")
+    for name, value, minimum in (("workers", workers, 1), ("accumulate", accumulate, 1), ("restarts", restarts, 0)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < minimum:
+            raise ArgumentError(f"distributed.fit: {name} should be an int >= {minimum}, but got {name}={value!r}.")

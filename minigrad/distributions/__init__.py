@@ -24,6 +24,6 @@ __all__ += ["Bernoulli", "Categorical", "Distribution", "Independent", "Multivar
 
 
 def __getattr__(name: str) -> Any:
-    from minigrad.pytorch.modules import absent
+    from minigrad.pytorch.import_hooks import resolve_missing
 
-    return absent(__name__, name)
+    return resolve_missing(__name__, name)

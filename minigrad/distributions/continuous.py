@@ -9,10 +9,10 @@ from typing import Any
 from minigrad import functional as F
 from minigrad.core.errors import ArgumentError
 from minigrad.core.tensor import Tensor
-from minigrad.distributions.distribution import Distribution, check, together
-from minigrad.functional.checks import floats_of
+from minigrad.distributions.distribution import Distribution, broadcast_all, check_constraint
+from minigrad.functional.checks import check_floating
 from minigrad.functional.creation import eye
-from minigrad.functional.inverses import squares_of
+from minigrad.functional.inverses import check_square
 from minigrad.linalg import solve_triangular
 from minigrad.random import rand, randn
 
@@ -32,8 +32,8 @@ class Normal(Distribution):
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = together(loc, scale)
-        check(
+        self.loc, self.scale = broadcast_all(loc, scale)
+        check_constraint(
             self.scale > 0,
             validate_args,
             "Normal: expected parameter scale to satisfy the constraint scale > 0, but found invalid values.",
@@ -59,14 +59,14 @@ class Normal(Distribution):
 
     def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         """Return ``loc + scale * e``, with e drawn from N(0, 1). Kingma, Welling 2014, 2.4."""
-        found: Tensor = self.loc + self.scale * self._drawn(randn, sample_shape, self.loc)
-        return found
+        sample: Tensor = self.loc + self.scale * self._draw(randn, sample_shape, self.loc)
+        return sample
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return ``-(value - loc)² / (2 scale²) - log(scale) - log(2π) / 2``."""
-        apart = (value - self.loc) / self.scale
-        found: Tensor = -0.5 * apart * apart - self.scale.log() - 0.5 * math.log(2 * math.pi)
-        return found
+        z = (value - self.loc) / self.scale
+        log_density: Tensor = -0.5 * z * z - self.scale.log() - 0.5 * math.log(2 * math.pi)
+        return log_density
 
     def entropy(self) -> Tensor:
         """Return ``(1 + log(2π)) / 2 + log(scale)``."""
@@ -83,8 +83,8 @@ class Uniform(Distribution):
     has_rsample = True
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
-        self.low, self.high = together(low, high)
-        check(self.low < self.high, validate_args, "Uniform is not defined when low >= high.")
+        self.low, self.high = broadcast_all(low, high)
+        check_constraint(self.low < self.high, validate_args, "Uniform is not defined when low >= high.")
         super().__init__(self.low.shape)
 
     @property
@@ -99,14 +99,14 @@ class Uniform(Distribution):
 
     def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         """Return ``low + (high - low) * u``, with u drawn uniformly from [0, 1)."""
-        found: Tensor = self.low + (self.high - self.low) * self._drawn(rand, sample_shape, self.low)
-        return found
+        sample: Tensor = self.low + (self.high - self.low) * self._draw(rand, sample_shape, self.low)
+        return sample
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return ``-log(high - low)`` in [low, high), and -inf outside."""
         inside = (self.low <= value) & (value < self.high)
-        found: Tensor = F.where(inside, -(self.high - self.low).log(), -math.inf)
-        return found
+        log_density: Tensor = F.where(inside, -(self.high - self.low).log(), -math.inf)
+        return log_density
 
     def entropy(self) -> Tensor:
         """Return ``log(high - low)``."""
@@ -137,25 +137,24 @@ class MultivariateNormal(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         name = "MultivariateNormal"
-        given = [x for x in (covariance_matrix, precision_matrix, scale_tril) if x is not None]
-        if len(given) != 1:
+        matrices = [x for x in (covariance_matrix, precision_matrix, scale_tril) if x is not None]
+        if len(matrices) != 1:
             raise ArgumentError(
                 f"{name}: exactly one of covariance_matrix, precision_matrix and scale_tril may be specified."
             )
-        matrix, size = squares_of(given[0], name, "the matrix"), floats_of(loc, name, "loc").shape[-1:]
+        matrix, size = check_square(matrices[0], name, "the matrix"), check_floating(loc, name, "loc").shape[-1:]
         if matrix.shape[-1:] != size:
             raise ArgumentError(f"{name}: loc of shape {loc.shape} does not match a matrix of shape {matrix.shape}.")
         if covariance_matrix is not None:
             matrix = F.cholesky(matrix)
         elif precision_matrix is not None:
-            upside_down = (
-                F.cholesky(matrix.flip((-2, -1))).flip((-2, -1)).mT
-            )  # the inverse of the Cholesky factor of the covariance
-            ones = eye(size[0], dtype=matrix.dtype, device=matrix.device)
-            matrix = solve_triangular(upside_down, ones, upper=False)
+            # The inverse of the Cholesky factor of the covariance.
+            flipped_factor = F.cholesky(matrix.flip((-2, -1))).flip((-2, -1)).mT
+            identity = eye(size[0], dtype=matrix.dtype, device=matrix.device)
+            matrix = solve_triangular(flipped_factor, identity, upper=False)
         else:
-            said = f"{name}: expected parameter scale_tril to satisfy the constraint of a positive diagonal."
-            check(F.diagonal(matrix, 0, -2, -1) > 0, validate_args, said)
+            message = f"{name}: expected parameter scale_tril to satisfy the constraint of a positive diagonal."
+            check_constraint(F.diagonal(matrix, 0, -2, -1) > 0, validate_args, message)
         super().__init__(F.broadcast_shapes(loc.shape[:-1], matrix.shape[:-2]), size)
         self.loc = loc.expand(*self.batch_shape, *size)
         self.scale_tril = matrix.expand(*self.batch_shape, *size, *size)
@@ -184,22 +183,22 @@ class MultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         """Return ``loc + L @ e``, with e drawn from N(0, 1)."""
-        drawn = self._drawn(randn, sample_shape, self.loc)
-        found: Tensor = self.loc + (self.scale_tril @ drawn[..., None])[..., 0]
-        return found
+        noise = self._draw(randn, sample_shape, self.loc)
+        sample: Tensor = self.loc + (self.scale_tril @ noise[..., None])[..., 0]
+        return sample
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return ``-|L⁻¹ (value - loc)|² / 2 - log(det L) - d log(2π) / 2``."""
-        apart = solve_triangular(self.scale_tril, (value - self.loc)[..., None], upper=False)[..., 0]
-        found: Tensor = -0.5 * (apart * apart).sum(-1) - self._log_det() - 0.5 * self._constant()
-        return found
+        z = solve_triangular(self.scale_tril, (value - self.loc)[..., None], upper=False)[..., 0]
+        log_density: Tensor = -0.5 * (z * z).sum(-1) - self._log_det() - 0.5 * self._log_two_pi_term()
+        return log_density
 
     def entropy(self) -> Tensor:
         """Return ``d (1 + log(2π)) / 2 + log(det L)``."""
-        found: Tensor = self._log_det() + 0.5 * (self.event_shape[0] + self._constant())
-        return found
+        entropy: Tensor = self._log_det() + 0.5 * (self.event_shape[0] + self._log_two_pi_term())
+        return entropy
 
-    def _constant(self) -> float:
+    def _log_two_pi_term(self) -> float:
         return self.event_shape[0] * math.log(2 * math.pi)
 
     def _log_det(self) -> Tensor:

@@ -13,7 +13,7 @@ from minigrad.core.shapes import Shape
 from minigrad.core.tensor import Tensor
 from minigrad.functional.creation import tensor
 
-__all__ = ["Distribution", "Independent", "check", "together"]
+__all__ = ["Distribution", "Independent", "broadcast_all", "check_constraint"]
 
 
 class Distribution:
@@ -27,12 +27,12 @@ class Distribution:
     def __init__(self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = ()) -> None:
         self.batch_shape, self.event_shape = tuple(batch_shape), tuple(event_shape)
 
-    def _extended(self, sample_shape: int | Sequence[int]) -> Shape:
-        many = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
-        return many + self.batch_shape + self.event_shape
+    def _extended_shape(self, sample_shape: int | Sequence[int]) -> Shape:
+        sample_dims = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
+        return sample_dims + self.batch_shape + self.event_shape
 
-    def _drawn(self, draw: Callable[..., Tensor], sample_shape: int | Sequence[int], like: Tensor) -> Tensor:
-        return draw(*self._extended(sample_shape), dtype=like.dtype, device=like.device)
+    def _draw(self, sampler: Callable[..., Tensor], sample_shape: int | Sequence[int], parameter: Tensor) -> Tensor:
+        return sampler(*self._extended_shape(sample_shape), dtype=parameter.dtype, device=parameter.device)
 
     def sample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
         """Draw samples of shape (*sample_shape, *batch_shape, *event_shape), without a gradient."""
@@ -73,19 +73,22 @@ class Distribution:
         return f"{type(self).__name__}(batch_shape={self.batch_shape}, event_shape={self.event_shape})"
 
 
-def together(*given: Any) -> tuple[Tensor, ...]:
+def broadcast_all(*parameters: Any) -> tuple[Tensor, ...]:
     """Broadcast parameters, tensors or Python scalars, to a common shape."""
-    known = [x for x in given if isinstance(x, Tensor)]
-    made = [x if isinstance(x, Tensor) else known[0].new_tensor(float(x)) if known else tensor(float(x)) for x in given]
-    return F.broadcast_tensors(*made)
+    tensors = [x for x in parameters if isinstance(x, Tensor)]
+    converted = [
+        x if isinstance(x, Tensor) else tensors[0].new_tensor(float(x)) if tensors else tensor(float(x))
+        for x in parameters
+    ]
+    return F.broadcast_tensors(*converted)
 
 
-def check(holds: Tensor, validate_args: bool | None, said: str) -> None:
-    """Raise ArgumentError with message `said` unless all elements of `holds` are true."""
+def check_constraint(constraint: Tensor, validate_args: bool | None, message: str) -> None:
+    """Raise ArgumentError with message `message` unless all elements of `constraint` are true."""
     if validate_args is False or modes.values_read:  # elements cannot be read while tracing
         return
-    if not bool(holds.all()):
-        raise ArgumentError(f"{said}\n  Pass validate_args=False to skip this check.")
+    if not bool(constraint.all()):
+        raise ArgumentError(f"{message}\n  Pass validate_args=False to skip this check.")
 
 
 class Independent(Distribution):
@@ -99,16 +102,16 @@ class Independent(Distribution):
     def __init__(
         self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
     ) -> None:
-        whole, count = base_distribution.batch_shape, reinterpreted_batch_ndims
-        if not 0 <= count <= len(whole):
+        base_shape, count = base_distribution.batch_shape, reinterpreted_batch_ndims
+        if not 0 <= count <= len(base_shape):
             raise ArgumentError(
                 "Independent: expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), but got "
-                f"{count} for batch_shape {whole}."
+                f"{count} for batch_shape {base_shape}."
             )
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, count
         self.has_rsample = base_distribution.has_rsample
-        kept = len(whole) - count
-        super().__init__(whole[:kept], whole[kept:] + base_distribution.event_shape)
+        batch_ndims = len(base_shape) - count
+        super().__init__(base_shape[:batch_ndims], base_shape[batch_ndims:] + base_distribution.event_shape)
 
     @property
     def mean(self) -> Tensor:
@@ -130,12 +133,12 @@ class Independent(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the base distribution's `log_prob`, summed over event dimensions."""
-        return self._summed(self.base_dist.log_prob(value))
+        return self._sum_rightmost(self.base_dist.log_prob(value))
 
     def entropy(self) -> Tensor:
         """Return the base distribution's entropy, summed over event dimensions."""
-        return self._summed(self.base_dist.entropy())
+        return self._sum_rightmost(self.base_dist.entropy())
 
-    def _summed(self, x: Tensor) -> Tensor:
+    def _sum_rightmost(self, x: Tensor) -> Tensor:
         count = self.reinterpreted_batch_ndims
         return x.sum(tuple(range(-count, 0))) if count else x

@@ -44,12 +44,12 @@ from minigrad.functional import (  # noqa: F401 -- registers functions and metho
     views,
 )
 from minigrad.functional.operations import register_operations
-from minigrad.functional.return_types import Ends, Extremes, SignedLogarithm, Sorted
+from minigrad.functional.return_types import AminmaxResult, SlogdetResult, SortResult, ValuesIndices
 
 register_operations()
 globals().update(FUNCTIONS)
 for _name, _method in METHODS.items():
     setattr(Tensor, _name, _method)
 
-__all__ = ["Ends", "Extremes", "SignedLogarithm", "Sorted"]
+__all__ = ["AminmaxResult", "SlogdetResult", "SortResult", "ValuesIndices"]
 __all__ += FUNCTIONS  # noqa: PLE0605 -- a dict gives its keys

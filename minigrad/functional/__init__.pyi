@@ -74,17 +74,7 @@ from minigrad.functional.indexing import (
     take_along_dim,
 )
 from minigrad.functional.interop import clone, detach, from_dlpack, is_floating_point, is_tensor, numel
-from minigrad.functional.inverses import (
-    cholesky,
-    cholesky_inverse,
-    cholesky_solve,
-    det,
-    inverse,
-    logdet,
-    sides_of,
-    slogdet,
-    squares_of,
-)
+from minigrad.functional.inverses import cholesky, cholesky_inverse, cholesky_solve, det, inverse, logdet, slogdet
 from minigrad.functional.joining import (
     block_diag,
     cartesian_prod,
@@ -197,7 +187,7 @@ from minigrad.functional.reduce import (
     var_mean,
 )
 from minigrad.functional.resize import interpolate
-from minigrad.functional.return_types import Ends, Extremes, SignedLogarithm, Sorted
+from minigrad.functional.return_types import AminmaxResult, SlogdetResult, SortResult, ValuesIndices
 from minigrad.functional.sampling import affine_grid, grid_sample
 from minigrad.functional.scattering import (
     diagonal_scatter,
@@ -248,10 +238,10 @@ from minigrad.functional.views import (
 )
 
 __all__ = [
-    "Ends",
-    "Extremes",
-    "SignedLogarithm",
-    "Sorted",
+    "AminmaxResult",
+    "SlogdetResult",
+    "SortResult",
+    "ValuesIndices",
     "abs",
     "absolute",
     "acos",
@@ -548,7 +538,6 @@ __all__ = [
     "select",
     "select_scatter",
     "selu",
-    "sides_of",
     "sigmoid",
     "sign",
     "signbit",
@@ -570,7 +559,6 @@ __all__ = [
     "split_with_sizes",
     "sqrt",
     "square",
-    "squares_of",
     "squeeze",
     "stack",
     "std",

@@ -8,7 +8,7 @@ from minigrad.core.graph import Node
 from minigrad.core.op import Op
 from minigrad.core.tensor import Tensor
 from minigrad.core.value import Value
-from minigrad.functional.return_types import Ends, Extremes, SignedLogarithm, Sorted
+from minigrad.functional.return_types import AminmaxResult, SlogdetResult, SortResult, ValuesIndices
 from minigrad.random.generator import Generator
 
 class Methods(Node):
@@ -133,7 +133,7 @@ class Methods(Node):
         """Return the maximum over `dim`, () meaning all."""
     def amin(self, dim: builtins.int | Sequence[builtins.int] = (), keepdim: builtins.bool = False) -> Tensor:
         """Return the minimum over `dim`, () meaning all."""
-    def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> Ends:
+    def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> AminmaxResult:
         """Return `amin` and `amax` along `dim`, or of all elements."""
     def any(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
         """Test whether any element over `dim` is nonzero; nan is."""
@@ -262,7 +262,7 @@ class Methods(Node):
     def data(self) -> Tensor:
         """The values of this tensor, detached from the graph."""
     @data.setter
-    def data(self, new: Any) -> None: ...
+    def data(self, value: Any) -> None: ...
     def deg2rad(self) -> Tensor:
         """Convert degrees to radians."""
     def deg2rad_(self) -> Tensor: ...
@@ -332,7 +332,7 @@ class Methods(Node):
     def fix_(self) -> Tensor: ...
     def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
         """Reshape the dimensions `start_dim` to `end_dim` into one."""
-    def flip(self, *given: Any, dims: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
+    def flip(self, *dim_args: Any, dims: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         """Return a copy reversed along `dims`."""
     def fliplr(self) -> Tensor:
         """Flip along dimension 1."""
@@ -432,7 +432,7 @@ class Methods(Node):
         """The size of one element in bytes."""
     def kron(self, other: Tensor) -> Tensor:
         """Return the Kronecker product: `input` with each element replaced by its product with `other`."""
-    def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False) -> Sorted:
+    def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False) -> SortResult:
         """Return the `k`-th smallest element along `dim`, from 1, and its index."""
     def le(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def lerp(self, b: Tensor | builtins.float, c: Tensor | builtins.float, /) -> Tensor: ...
@@ -484,9 +484,10 @@ class Methods(Node):
         """Return the matrix product over the last two dimensions; the leading batch dimensions are broadcast."""
     @overload
     def max(self, dim: Tensor | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """Return the maximum of all elements, like `amax`, or along one `dim` an `Extremes` of values and indices."""
+        """Return the maximum of all elements, like `amax`, or along one `dim` an `ValuesIndices` of values and
+        indices."""
     @overload
-    def max(self, dim: builtins.int, keepdim: builtins.bool = False) -> Extremes: ...
+    def max(self, dim: builtins.int, keepdim: builtins.bool = False) -> ValuesIndices: ...
     def maximum(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def maximum_(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def mean(
@@ -499,14 +500,14 @@ class Methods(Node):
         """Return the mean over `dim`, nan if it is empty."""
     @overload
     def median(self, dim: None = None) -> Tensor:
-        """Return the median of all elements, the lower of two; along `dim`, a `Sorted` with the index."""
+        """Return the median of all elements, the lower of two; along `dim`, a `SortResult` with the index."""
     @overload
-    def median(self, dim: builtins.int, keepdim: builtins.bool = False) -> Sorted: ...
+    def median(self, dim: builtins.int, keepdim: builtins.bool = False) -> SortResult: ...
     @overload
     def min(self, dim: Tensor | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """Return the minimum of all elements, like `amin`, or an `Extremes` along one `dim`; see `max`."""
+        """Return the minimum of all elements, like `amin`, or an `ValuesIndices` along one `dim`; see `max`."""
     @overload
-    def min(self, dim: builtins.int, keepdim: builtins.bool = False) -> Extremes: ...
+    def min(self, dim: builtins.int, keepdim: builtins.bool = False) -> ValuesIndices: ...
     def minimum(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def minimum_(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def mm(self, mat2: Tensor) -> Tensor:
@@ -550,7 +551,7 @@ class Methods(Node):
     def nanmedian(self, dim: None = None) -> Tensor:
         """Return the `median` of the elements that are not nan, or nan if there are none."""
     @overload
-    def nanmedian(self, dim: builtins.int, keepdim: builtins.bool = False) -> Sorted: ...
+    def nanmedian(self, dim: builtins.int, keepdim: builtins.bool = False) -> SortResult: ...
     def nanquantile(
         self, q: Any, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
@@ -617,7 +618,7 @@ class Methods(Node):
         """Return a NumPy array that shares memory with this tensor."""
     def outer(self, vec2: Tensor) -> Tensor:
         """Return the outer product of two vectors: (n,) and (m,) give (n, m)."""
-    def permute(self, *given: Any, dims: Sequence[builtins.int] | None = None) -> Tensor:
+    def permute(self, *dim_args: Any, dims: Sequence[builtins.int] | None = None) -> Tensor:
         """Return a view with the dimensions permuted to the order `dims`."""
     def positive(self) -> Tensor:
         """Return `input` itself, ``+input``."""
@@ -662,7 +663,7 @@ class Methods(Node):
     ) -> Tensor:
         """Repeat each element along `dim`, by default of the flattened tensor, `repeats` times: one count or one for
         each."""
-    def reshape(self, *given: Any, shape: Sequence[builtins.int] | None = None) -> Tensor:
+    def reshape(self, *shape_args: Any, shape: Sequence[builtins.int] | None = None) -> Tensor:
         """Return `input` with `shape`, in which one -1 is inferred: a view if the strides allow it, otherwise a
         copy."""
     def reshape_as(self, other: Tensor) -> Tensor:
@@ -729,13 +730,13 @@ class Methods(Node):
         step: builtins.int = 1,
     ) -> Tensor:
         """Return a copy with the slice ``start:end:step`` along `dim` replaced by `src`."""
-    def slogdet(self) -> SignedLogarithm:
+    def slogdet(self) -> SlogdetResult:
         """Return the sign of each determinant, -1, 0 or 1, and the log of its absolute value, without overflow."""
     def softmax(self, dim: builtins.int | None = None, dtype: DType | None = None) -> Tensor:
         """Return ``exp(input) / sum(exp(input))`` along `dim`, computed in `dtype`: positive values that sum to 1."""
     def sort(
         self, dim: builtins.int = -1, descending: builtins.bool = False, *, stable: builtins.bool = False
-    ) -> Sorted:
+    ) -> SortResult:
         """Sort along `dim`; return the values and their indices."""
     def split(self, split_size: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """Split into views along `dim`; see `functional.split`, whose `split_size_or_sections` is `split_size` here."""
@@ -805,11 +806,11 @@ class Methods(Node):
     ) -> tuple[Tensor, ...]:
         """Split into views along `dim`: that many parts, the first ones larger by one if needed, or before each
         index."""
-    def tile(self, *given: Any, dims: Sequence[builtins.int] | None = None) -> Tensor:
+    def tile(self, *dim_args: Any, dims: Sequence[builtins.int] | None = None) -> Tensor:
         """Repeat `input` like `repeat`, with `dims` padded with 1 on the left."""
     def to(
         self,
-        *what: Any,
+        *args: Any,
         dtype: DType | None = None,
         device: str | None = None,
         copy: builtins.bool = False,
@@ -820,7 +821,7 @@ class Methods(Node):
         """Return the elements as nested lists of Python scalars, or one scalar for a 0-d tensor."""
     def topk(
         self, k: builtins.int, dim: builtins.int = -1, largest: builtins.bool = True, sorted: builtins.bool = True
-    ) -> Sorted:
+    ) -> SortResult:
         """Return the `k` largest (or smallest) elements along `dim` and their indices, always sorted."""
     def trace(self) -> Tensor:
         """Return the sum of the diagonal elements of a matrix."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, cast
 
 from minigrad import ops
-from minigrad.backends.limits import number
+from minigrad.backends.limits import convert_scalar
 from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.core.registry import register
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import check_option, dim_of_some, floats_of, tensor_of
+from minigrad.functional.checks import check_floating, check_nonscalar_dim, check_option, check_tensor
 from minigrad.functional.elementwise import where
 
 
@@ -21,7 +21,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
     if alpha == 0:
         raise ArgumentError("celu: alpha cannot be 0, since the input is divided by it.")
-    return _written(input, ops.elu(floats_of(input, "celu") / alpha, 1.0) * alpha, inplace)
+    return _write_result(input, ops.elu(check_floating(input, "celu") / alpha, 1.0) * alpha, inplace)
 
 
 @register
@@ -34,7 +34,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     >>> mg.functional.glu(mg.tensor([4.0, 6.0, 0.0, 0.0])).tolist()
     [2.0, 3.0]
     """
-    k = dim_of_some(floats_of(input, "glu"), dim, "glu")
+    k = check_nonscalar_dim(check_floating(input, "glu"), dim, "glu")
     if input.shape[k] % 2:
         raise ShapeError(f"glu: halving dimension must be even, but got dimension {dim} of shape {input.shape}.")
     values, gates = input.chunk(2, k)
@@ -49,32 +49,32 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: fl
     result is one-hot and has the gradient of the soft sample. `eps` is ignored, as in PyTorch. Jang et al. 2017, eq. 2;
     Maddison et al. 2017.
     """
-    noise = -floats_of(logits, "gumbel_softmax").detach().new_empty(logits.shape).exponential_().log()
+    noise = -check_floating(logits, "gumbel_softmax").detach().new_empty(logits.shape).exponential_().log()
     soft: Tensor = ((logits + noise) / tau).softmax(dim)
     if not hard:
         return soft
-    chosen = soft.detach().new_zeros(logits.shape).scatter_(dim, soft.detach().argmax(dim, keepdim=True), 1.0)
-    return chosen - soft.detach() + soft
+    one_hot = soft.detach().new_zeros(logits.shape).scatter_(dim, soft.detach().argmax(dim, keepdim=True), 1.0)
+    return one_hot - soft.detach() + soft
 
 
 @register
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """Return `input` with values from -lambd to lambd set to 0."""
-    x = floats_of(input, "hardshrink")
+    x = check_floating(input, "hardshrink")
     return where((x >= -lambd) & (x <= lambd), 0.0, x)
 
 
 @register
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``relu6(input + 3) / 6``, a piecewise linear sigmoid."""
-    return _written(input, ops.relu6(floats_of(input, "hardsigmoid") + 3.0) / 6.0, inplace)
+    return _write_result(input, ops.relu6(check_floating(input, "hardsigmoid") + 3.0) / 6.0, inplace)
 
 
 @register
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """Return ``input * relu6(input + 3) / 6``. Howard et al. 2019."""
     x = input.clone() if inplace else input  # the gradient needs the original values
-    return _written(input, x * ops.relu6(floats_of(x, "hardswish") + 3.0) / 6.0, inplace)
+    return _write_result(input, x * ops.relu6(check_floating(x, "hardswish") + 3.0) / 6.0, inplace)
 
 
 @register
@@ -82,14 +82,14 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """Shrink `input` toward 0 by `lambd`; smaller values become 0. Raises ArgumentError if `lambd` is negative."""
     if lambd < 0:
         raise ArgumentError(f"softshrink: lambd must be greater than or equal to 0, but got {lambd}.")
-    x = floats_of(input, "softshrink")
+    x = check_floating(input, "softshrink")
     return where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0.0))
 
 
 @register
 def tanhshrink(input: Tensor) -> Tensor:
     """Return ``input - tanh(input)``."""
-    return tensor_of(input, "tanhshrink") - input.tanh()
+    return check_tensor(input, "tanhshrink") - input.tanh()
 
 
 @register
@@ -98,12 +98,12 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 
     Raises DTypeError if the dtype of `input` cannot represent `value`.
     """
-    x = tensor_of(input, "threshold")
-    value = value if x.dtype.is_floating_point else number("threshold", value, x.dtype)
-    return _written(x, where(x <= threshold, value, x), inplace)
+    x = check_tensor(input, "threshold")
+    value = value if x.dtype.is_floating_point else convert_scalar("threshold", value, x.dtype)
+    return _write_result(x, where(x <= threshold, value, x), inplace)
 
 
-def _written(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
+def _write_result(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
     return input.copy_(result) if inplace else result
 
 
@@ -130,17 +130,17 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
 def logsigmoid(input: Any) -> Any:
     """Return the logarithm of `sigmoid` without underflow. Raises DTypeError for an integer tensor."""
     if isinstance(input, Tensor):
-        floats_of(input, "logsigmoid")
+        check_floating(input, "logsigmoid")
     return -ops.softplus(-input)
 
 
 @register
 def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
     """Clamp `input` to [`min_val`, `max_val`]. Raises ArgumentError if `min_val` is greater."""
-    found = ops.hardtanh(input, min_val=min_val, max_val=max_val)
+    result = ops.hardtanh(input, min_val=min_val, max_val=max_val)
     if min_val > max_val:
         raise ArgumentError(f"hardtanh: min_val={min_val} cannot be greater than max_val={max_val}.")
-    return input.copy_(found) if inplace else found
+    return input.copy_(result) if inplace else result
 
 
 @register(method=True)
@@ -149,8 +149,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
     He et al. 2015, eq. 1. Raises ShapeError for any other size.
     """
-    channels = input.shape[1] if tensor_of(input, "prelu").ndim > 1 else 1
-    if tensor_of(weight, "prelu", "weight").ndim > 1 or weight._array.size not in (1, channels):
+    channels = input.shape[1] if check_tensor(input, "prelu").ndim > 1 else 1
+    if check_tensor(weight, "prelu", "weight").ndim > 1 or weight._array.size not in (1, channels):
         raise ShapeError(
             f"prelu: expected weight of shape (1,) or ({channels},), the channels of input, but got {weight.shape}."
         )

@@ -13,15 +13,15 @@ from minigrad.core.shapes import broadcast_shapes
 from minigrad.core.symbolic import apply
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import (
-    check_same_type,
-    check_share,
-    check_stretches,
-    floats_of,
-    line,
-    one_dim_of,
-    shaped,
-    tensor_as,
-    tensor_of,
+    at_least_1d,
+    cast_tensor,
+    check_broadcastable,
+    check_floating,
+    check_probability,
+    check_same_dtype,
+    check_single_dim,
+    check_tensor,
+    reshape_to,
 )
 
 
@@ -36,19 +36,19 @@ def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -
     >>> mg.tensor([[0.0, 0.0], [1.0, 1.0]]).softmax(dim=1).tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
-    return _softmax("softmax", tensor_as(input, dtype, "softmax"), dim)
+    return _softmax("softmax", cast_tensor(input, dtype, "softmax"), dim)
 
 
 @register(method=True)
 def log_softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """Return ``log(softmax(input))`` along `dim`, without underflow of the softmax. Raises as `softmax`."""
-    return _softmax("log_softmax", tensor_as(input, dtype, "log_softmax"), dim)
+    return _softmax("log_softmax", cast_tensor(input, dtype, "log_softmax"), dim)
 
 
 @register
 def softmin(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """Return ``softmax(-input)`` along `dim`. Raises as `softmax`."""
-    return _softmax("softmax", -floats_of(tensor_as(input, dtype, "softmin"), "softmin"), dim, "softmin")
+    return _softmax("softmax", -check_floating(cast_tensor(input, dtype, "softmin"), "softmin"), dim, "softmin")
 
 
 @register
@@ -75,15 +75,15 @@ def scaled_dot_product_attention(
     ArgumentError for both a mask and `is_causal`, or an invalid probability.
     """
     name = "scaled_dot_product_attention"
-    check_same_type(name, query=floats_of(query, name, "query"), key=key, value=value)
-    check_share(dropout_p, name, "dropout_p")
+    check_same_dtype(name, query=check_floating(query, name, "query"), key=key, value=value)
+    check_probability(dropout_p, name, "dropout_p")
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise ShapeError(
             f"{name}: expected query, key and value to all be at least 2-dimensional, (…, tokens, features), but got "
             f"{query.shape}, {key.shape} and {value.shape}.\n  x[None] adds a leading dimension."
         )
     if enable_gqa:
-        key, value = _repeated(name, "key", key, query), _repeated(name, "value", value, query)
+        key, value = _repeat_heads(name, "key", key, query), _repeat_heads(name, "value", value, query)
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise ShapeError(
             f"{name}: shapes of query {query.shape}, key {key.shape} and value {value.shape} do not match: query "
@@ -91,7 +91,7 @@ def scaled_dot_product_attention(
         )
     batch = broadcast_shapes(query.shape[:-2], key.shape[:-2], op=name)
     broadcast_shapes(batch, value.shape[:-2], op=name)
-    mask = _mask(name, attn_mask, is_causal, query, (*batch, query.shape[-2], key.shape[-2]))
+    mask = _prepare_mask(name, attn_mask, is_causal, query, (*batch, query.shape[-2], key.shape[-2]))
     if scale is None:
         scale = max(query.shape[-1], 1) ** -0.5
     seed = random.default_generator.next_key() if dropout_p else 0
@@ -100,39 +100,43 @@ def scaled_dot_product_attention(
     return result
 
 
-def _softmax(name: str, x: Tensor, dim: int | None, asked: str = "") -> Tensor:
-    asked = asked or name
+def _softmax(name: str, x: Tensor, dim: int | None, func_name: str = "") -> Tensor:
+    func_name = func_name or name
     if dim is None:
         raise ArgumentError(
-            f"{asked}: implicit dimension choice is not supported.\n  Write {asked}(x, dim=-1) for the last dimension."
+            f"{func_name}: implicit dimension choice is not supported.\n"
+            f"  Write {func_name}(x, dim=-1) for the last dimension."
         )
-    k = one_dim_of(dim, x, asked)
-    return shaped(OPS[name](line(floats_of(x, asked)), dim=k), x.shape)
+    k = check_single_dim(dim, x, func_name)
+    return reshape_to(OPS[name](at_least_1d(check_floating(x, func_name)), dim=k), x.shape)
 
 
-def _mask(name: str, mask: Any, is_causal: bool, query: Tensor, shape: tuple[int, ...]) -> Tensor | None:
+def _prepare_mask(name: str, mask: Any, is_causal: bool, query: Tensor, shape: tuple[int, ...]) -> Tensor | None:
     if mask is None:
         return None
     if is_causal:
         raise ArgumentError(
             f"{name}: attn_mask should not be set when is_causal=True.\n  Combine two bool masks: attn_mask & causal."
         )
-    if tensor_of(mask, name, "attn_mask").dtype not in (as_dtype(bool), float32, query.dtype):
+    if check_tensor(mask, name, "attn_mask").dtype not in (as_dtype(bool), float32, query.dtype):
         raise DTypeError(
             f"{name}: expected attn_mask dtype to be bool (True takes part) or {query.dtype.name} (added to the "
             f"scores), but got {mask.dtype.name}."
         )
-    check_stretches(mask, shape, name, "attn_mask")
+    check_broadcastable(mask, shape, name, "attn_mask")
     return cast(Tensor, mask if mask.dtype is as_dtype(bool) else mask.to(query.dtype))
 
 
-def _repeated(name: str, label: str, x: Tensor, query: Tensor) -> Tensor:
+def _repeat_heads(name: str, label: str, x: Tensor, query: Tensor) -> Tensor:
     """Repeat each head of `x` to match the number of heads of `query`."""
     if min(x.ndim, query.ndim) < 3 or not x.shape[-3] or query.shape[-3] % x.shape[-3]:
         raise ShapeError(
             f"{name}: with enable_gqa=True the number of heads (dimension -3) of {label} must divide that of query, "
             f"but got {label} {x.shape} and query {query.shape}."
         )
-    *batch, heads, tokens, size = x.shape
-    times = query.shape[-3] // heads
-    return shaped(x[..., None, :, :].expand(*batch, heads, times, tokens, size), (*batch, heads * times, tokens, size))
+    *batch, heads, tokens, head_size = x.shape
+    repeats = query.shape[-3] // heads
+    return reshape_to(
+        x[..., None, :, :].expand(*batch, heads, repeats, tokens, head_size),
+        (*batch, heads * repeats, tokens, head_size),
+    )

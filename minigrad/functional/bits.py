@@ -13,24 +13,24 @@ from minigrad.core.registry import register, register_method
 from minigrad.core.tensor import Tensor
 from minigrad.functional.methods import in_place
 
-_SIGNS = {"bitwise_and": "&", "bitwise_not": "~", "bitwise_or": "|", "bitwise_xor": "^"}
+_SYMBOLS = {"bitwise_and": "&", "bitwise_not": "~", "bitwise_or": "|", "bitwise_xor": "^"}
 
 
-def _check(op: Op, *operands: Any) -> None:
+def _check_not_floating(op: Op, *operands: Any) -> None:
     for x in operands:
         if isinstance(x, float) or (isinstance(x, Tensor) and x.dtype.is_floating_point):
-            given, sign = x.dtype.name if isinstance(x, Tensor) else repr(x), _SIGNS[op.name]
+            operand_name, symbol = x.dtype.name if isinstance(x, Tensor) else repr(x), _SYMBOLS[op.name]
             raise DTypeError(
-                f"{op.name}: {sign} is only implemented for integer and bool tensors, but got {given}.\n"
-                f"  It binds tighter than a comparison: write {'~' if sign == '~' else f'(x > 0) {sign} '}(x < 1)."
+                f"{op.name}: {symbol} is only implemented for integer and bool tensors, but got {operand_name}.\n"
+                f"  It binds tighter than a comparison: write {'~' if symbol == '~' else f'(x > 0) {symbol} '}(x < 1)."
             )
 
 
-def _written(op: Op) -> Callable[..., Tensor]:
-    return in_place(op, partial(_check, op))
+def _make_in_place(op: Op) -> Callable[..., Tensor]:
+    return in_place(op, partial(_check_not_floating, op))
 
 
-@register(method=True, in_place=_written(ops.bitwise_and), operator="and")
+@register(method=True, in_place=_make_in_place(ops.bitwise_and), operator="and")
 def bitwise_and(input: Any, other: Any) -> Any:
     """Return the bitwise AND, ``input & other``; for bools the logical AND. Raises DTypeError for floats.
 
@@ -39,28 +39,28 @@ def bitwise_and(input: Any, other: Any) -> Any:
     >>> (x > 1) & (x < 3)
     tensor([False,  True, False])
     """
-    return _checked(ops.bitwise_and, input, other)
+    return _check_and_apply(ops.bitwise_and, input, other)
 
 
-@register(method=True, in_place=_written(ops.bitwise_or), operator="or")
+@register(method=True, in_place=_make_in_place(ops.bitwise_or), operator="or")
 def bitwise_or(input: Any, other: Any) -> Any:
     """Return the bitwise OR, ``input | other``; for bools the logical OR. Raises DTypeError for floats."""
-    return _checked(ops.bitwise_or, input, other)
+    return _check_and_apply(ops.bitwise_or, input, other)
 
 
-@register(method=True, in_place=_written(ops.bitwise_xor), operator="xor")
+@register(method=True, in_place=_make_in_place(ops.bitwise_xor), operator="xor")
 def bitwise_xor(input: Any, other: Any) -> Any:
     """Return the bitwise XOR, ``input ^ other``; for bools the logical XOR. Raises DTypeError for floats."""
-    return _checked(ops.bitwise_xor, input, other)
+    return _check_and_apply(ops.bitwise_xor, input, other)
 
 
-@register(method=True, in_place=_written(ops.bitwise_not))
+@register(method=True, in_place=_make_in_place(ops.bitwise_not))
 @register_method("__invert__")
 def bitwise_not(input: Tensor) -> Any:
     """Return the bitwise NOT, ``~input``: ``-input - 1`` for signed ints. Raises DTypeError for floats."""
-    return _checked(ops.bitwise_not, input)
+    return _check_and_apply(ops.bitwise_not, input)
 
 
-def _checked(op: Op, *operands: Any) -> Any:
-    _check(op, *operands)
+def _check_and_apply(op: Op, *operands: Any) -> Any:
+    _check_not_floating(op, *operands)
     return op(*operands)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from minigrad.core.errors import ShapeError
 from minigrad.core.registry import register
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import shaped, tensor_of
+from minigrad.functional.checks import check_tensor, reshape_to
 
 
 @register
@@ -14,7 +14,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
     Raises ShapeError if the channels are not divisible by r².
     """
-    r = _factor("pixel_shuffle", "upscale_factor", input, upscale_factor)
+    r = _check_factor("pixel_shuffle", "upscale_factor", input, upscale_factor)
     *batch, channels, height, width = input.shape
     if channels % (r * r):
         raise ShapeError(
@@ -30,7 +30,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
     Raises ShapeError if height or width is not divisible by r.
     """
-    r = _factor("pixel_unshuffle", "downscale_factor", input, downscale_factor)
+    r = _check_factor("pixel_unshuffle", "downscale_factor", input, downscale_factor)
     *batch, channels, height, width = input.shape
     if height % r or width % r:
         raise ShapeError(f"pixel_unshuffle: expected height and width divisible by {r}, but got shape {input.shape}.")
@@ -38,8 +38,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return x.movedim((-3, -1), (-4, -3)).reshape(*batch, channels * r * r, height // r, width // r)
 
 
-def _factor(name: str, argument: str, input: Tensor, factor: int) -> int:
-    if tensor_of(input, name).ndim < 3 or factor < 1:
+def _check_factor(name: str, argument: str, input: Tensor, factor: int) -> int:
+    if check_tensor(input, name).ndim < 3 or factor < 1:
         raise ShapeError(
             f"{name}: expected input (…, C, H, W) and {argument} >= 1, but got {input.shape} and {factor}."
         )
@@ -52,8 +52,8 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
 
     Zhang, Zhou, Lin, Sun 2018, "ShuffleNet". Raises ShapeError if C is not divisible by `groups`.
     """
-    x = tensor_of(input, "channel_shuffle")
+    x = check_tensor(input, "channel_shuffle")
     if x.ndim < 3 or groups < 1 or x.shape[1] % groups:
         raise ShapeError(f"channel_shuffle: expected (N, C, …) with C divisible by groups={groups}, but got {x.shape}.")
-    dealt = shaped(x, (x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])).transpose(1, 2)
-    return dealt.reshape(x.shape)
+    interleaved = reshape_to(x, (x.shape[0], groups, x.shape[1] // groups, *x.shape[2:])).transpose(1, 2)
+    return interleaved.reshape(x.shape)

@@ -11,7 +11,7 @@ from minigrad.core.errors import ArgumentError
 from minigrad.core.registry import register
 from minigrad.core.shapes import numel
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import operands_of, tensor_of
+from minigrad.functional.checks import check_tensor, promote_operands
 from minigrad.functional.elementwise import where
 
 
@@ -21,13 +21,13 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
 
     With `equal_nan` two nans are close too. Raises ArgumentError for a negative `rtol` or `atol`.
     """
-    tensor_of(input, "isclose"), tensor_of(other, "isclose", "other")
+    check_tensor(input, "isclose"), check_tensor(other, "isclose", "other")
     if min(rtol, atol) < 0:
         raise ArgumentError(f"isclose: rtol={rtol} and atol={atol} must be greater than or equal to 0.")
     other = other if other.dtype.is_floating_point else other.to(get_default_dtype())
     input = input if input.dtype.kind else input.to(other.dtype)
-    near = ops.le(ops.abs(input - other), atol + rtol * ops.abs(other))
-    close = ops.logical_or(input == other, ops.logical_and(near, ops.isfinite(other)))
+    within_tolerance = ops.le(ops.abs(input - other), atol + rtol * ops.abs(other))
+    close = ops.logical_or(input == other, ops.logical_and(within_tolerance, ops.isfinite(other)))
     if equal_nan:
         close = ops.logical_or(close, ops.logical_and(ops.isnan(input), ops.isnan(other)))
     return cast(Tensor, close)
@@ -42,46 +42,46 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-
 @register(method=True)
 def equal(input: Tensor, other: Tensor) -> bool:
     """Return whether two tensors have the same shape and elements."""
-    tensor_of(input, "equal"), tensor_of(other, "equal", "other")
+    check_tensor(input, "equal"), check_tensor(other, "equal", "other")
     return input.shape == other.shape and bool(ops.all(input == other, dim=None, keepdim=False))
 
 
 @register(method=True)
 def fmax(input: Any, other: Any) -> Tensor:
     """Return the elementwise maximum, ignoring nan if possible; in a tie `input` gets the gradient, as in PyTorch."""
-    a, b = operands_of("fmax", input=input, other=other)
+    a, b = promote_operands("fmax", input=input, other=other)
     return cast(Tensor, where(ops.logical_or(a >= b, ops.isnan(b)), a, b))
 
 
 @register(method=True)
 def fmin(input: Any, other: Any) -> Tensor:
     """Return the elementwise minimum, ignoring nan if possible; in a tie `input` gets the gradient, as in PyTorch."""
-    a, b = operands_of("fmin", input=input, other=other)
+    a, b = promote_operands("fmin", input=input, other=other)
     return cast(Tensor, where(ops.logical_or(a <= b, ops.isnan(b)), a, b))
 
 
 @register(method=True)
 def isposinf(input: Tensor) -> Tensor:
     """Test whether each element is inf."""
-    return tensor_of(input, "isposinf") == inf
+    return check_tensor(input, "isposinf") == inf
 
 
 @register(method=True)
 def isneginf(input: Tensor) -> Tensor:
     """Test whether each element is -inf."""
-    return tensor_of(input, "isneginf") == -inf
+    return check_tensor(input, "isneginf") == -inf
 
 
 @register(method=True)
 def signbit(input: Tensor) -> Tensor:
     """Test whether the sign bit of each element is set, including -0.0 and nan."""
-    return cast(Tensor, ops.signbit(tensor_of(input, "signbit")))
+    return cast(Tensor, ops.signbit(check_tensor(input, "signbit")))
 
 
 @register(method=True)
 def is_nonzero(input: Tensor) -> bool:
     """Return whether the only element of `input` is not 0. Raises ArgumentError unless there is exactly one."""
-    if numel(tensor_of(input, "is_nonzero").shape) != 1:
+    if numel(check_tensor(input, "is_nonzero").shape) != 1:
         raise ArgumentError(
             f"is_nonzero: boolean value of a tensor with {numel(input.shape)} elements is ambiguous.\n"
             "  Write x.any() or x.all()."
@@ -92,4 +92,4 @@ def is_nonzero(input: Tensor) -> bool:
 @register(method=True)
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Return whether two tensors have the same shape."""
-    return tensor_of(input, "is_same_size").shape == tensor_of(other, "is_same_size", "other").shape
+    return check_tensor(input, "is_same_size").shape == check_tensor(other, "is_same_size", "other").shape

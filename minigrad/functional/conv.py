@@ -17,13 +17,13 @@ from minigrad.core.registry import register
 from minigrad.core.shapes import Shape
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import (
-    FORMATS,
+    DATA_FORMATS,
     Ints,
-    channels_first,
-    channels_given,
     check_images,
-    check_same_type,
-    ints_of,
+    check_same_dtype,
+    to_channels_first,
+    to_data_format,
+    to_int_tuple,
 )
 from minigrad.ops.conv import Window
 
@@ -48,7 +48,7 @@ def conv1d(
     >>> conv1d(tensor([[1.0, 2.0, 4.0, 8.0]]), tensor([[[-1.0, 1.0]]])).tolist()
     [[1.0, 2.0, 4.0]]
     """
-    return _correlate("conv1d", input, weight, bias, stride, padding, dilation, groups, data_format)
+    return _convolve("conv1d", input, weight, bias, stride, padding, dilation, groups, data_format)
 
 
 @register
@@ -78,7 +78,7 @@ def conv2d(
     >>> conv2d(ones(1, 3, 8, 8), ones(4, 3, 3, 3), stride=2, padding=1).shape
     (1, 4, 4, 4)
     """
-    return _correlate("conv2d", input, weight, bias, stride, padding, dilation, groups, data_format)
+    return _convolve("conv2d", input, weight, bias, stride, padding, dilation, groups, data_format)
 
 
 @register
@@ -96,7 +96,7 @@ def conv_transpose1d(
 ) -> Tensor:
     """Apply a 1-d transposed convolution: `input` (N, C, L) or (C, L), `weight` (C, out / groups, k)."""
     settings = (stride, padding, output_padding, dilation)
-    return _spread("conv_transpose1d", input, weight, bias, settings, groups, data_format)
+    return _conv_transpose("conv_transpose1d", input, weight, bias, settings, groups, data_format)
 
 
 @register
@@ -124,7 +124,7 @@ def conv_transpose2d(
     (1, 3, 8, 8)
     """
     settings = (stride, padding, output_padding, dilation)
-    return _spread("conv_transpose2d", input, weight, bias, settings, groups, data_format)
+    return _conv_transpose("conv_transpose2d", input, weight, bias, settings, groups, data_format)
 
 
 @register
@@ -137,9 +137,9 @@ def unfold(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
     >>> unfold(tensor([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]]), (2, 2)).tolist()
     [[1.0, 2.0], [2.0, 3.0], [4.0, 5.0], [5.0, 6.0]]
     """
-    window = _window("unfold", ints_of(kernel_size, 2, "unfold", "kernel_size", 1), stride, padding, dilation)
+    window = _make_window("unfold", to_int_tuple(kernel_size, 2, "unfold", "kernel_size", 1), stride, padding, dilation)
     check_images(input, "NCHW", "unfold")
-    _places("unfold", input.shape[-2:], window)
+    _output_size("unfold", input.shape[-2:], window)
     columns: Tensor = ops.im2col(input if input.ndim == 4 else input[None], window=window)
     return columns if input.ndim == 4 else columns[0]
 
@@ -153,25 +153,25 @@ def fold(
     (N, C kH kW, oH oW) gives (N, C, H, W); N is optional. Raises ShapeError if the number of columns, or their length,
     does not match.
     """
-    window = _window("fold", ints_of(kernel_size, 2, "fold", "kernel_size", 1), stride, padding, dilation)
-    size, count = ints_of(output_size, 2, "fold", "output_size", 1), prod(window.size)
+    window = _make_window("fold", to_int_tuple(kernel_size, 2, "fold", "kernel_size", 1), stride, padding, dilation)
+    size, window_size = to_int_tuple(output_size, 2, "fold", "output_size", 1), prod(window.size)
     check_images(input, ("N", "C kH kW", "oH oW"), "fold")
-    rows, columns = _places("fold", size, window)
-    if input.shape[-2] % count or input.shape[-1] != rows * columns:
+    rows, columns = _output_size("fold", size, window)
+    if input.shape[-2] % window_size or input.shape[-1] != rows * columns:
         raise ShapeError(
-            f"fold: with output_size={size} and kernel_size={window.size}, expected input (…, C * {count}, {rows} * "
-            f"{columns} = {rows * columns} sliding blocks), but got {input.shape}.\n"
+            f"fold: with output_size={size} and kernel_size={window.size}, expected input (…, C * {window_size}, "
+            f"{rows} * {columns} = {rows * columns} sliding blocks), but got {input.shape}.\n"
             "  Pass the settings of the unfold call."
         )
     batch = input if input.ndim == 3 else input[None]
-    images: Tensor = ops.col2im(batch, shape=(len(batch), input.shape[-2] // count, *size), window=window)
+    images: Tensor = ops.col2im(batch, shape=(len(batch), input.shape[-2] // window_size, *size), window=window)
     return images if input.ndim == 3 else images[0]
 
 
 # --- helpers ---
 
 
-def _correlate(
+def _convolve(
     name: str,
     input: Tensor,
     weight: Tensor,
@@ -182,13 +182,13 @@ def _correlate(
     groups: int,
     data_format: str,
 ) -> Tensor:
-    x, w = _images(name, input, weight, bias, groups, data_format)
-    window = _window(name, weight.shape[2:], stride, padding, dilation)
-    _places(name, x.shape[-2:], window)
-    return _as_given(ops.conv2d(x, w, bias, window=window, groups=groups), weight.ndim, input, data_format)
+    x, w = _prepare_operands(name, input, weight, bias, groups, data_format)
+    window = _make_window(name, weight.shape[2:], stride, padding, dilation)
+    _output_size(name, x.shape[-2:], window)
+    return _restore_layout(ops.conv2d(x, w, bias, window=window, groups=groups), weight.ndim, input, data_format)
 
 
-def _spread(
+def _conv_transpose(
     name: str,
     input: Tensor,
     weight: Tensor,
@@ -198,27 +198,29 @@ def _spread(
     data_format: str,
 ) -> Tensor:
     stride, padding, output_padding, dilation = settings
-    x, w = _images(name, input, weight, bias, groups, data_format, transposed=True)
+    x, w = _prepare_operands(name, input, weight, bias, groups, data_format, transposed=True)
     n = weight.ndim - 2
-    window = _window(name, weight.shape[2:], stride, ints_of(padding, n, name, "padding", 0), dilation)
-    more = _each(name, "output_padding", output_padding, n, 0)
-    if any(m >= max(s, d) for m, s, d in zip(more, window.stride, window.dilation, strict=True)):
+    window = _make_window(name, weight.shape[2:], stride, to_int_tuple(padding, n, name, "padding", 0), dilation)
+    extra_padding = _per_axis(name, "output_padding", output_padding, n, 0)
+    if any(m >= max(s, d) for m, s, d in zip(extra_padding, window.stride, window.dilation, strict=True)):
         raise ShapeError(
             f"{name}: output_padding must be smaller than either stride or dilation, but got output_padding="
             f"{output_padding}, stride={stride} and dilation={dilation}."
         )
     # output_padding extends the end that the forward window would not reach, so it is subtracted from the padding.
-    around = tuple((before, after - m) for (before, after), m in zip(window.padding, more, strict=True))
-    lines = zip(x.shape[2:], window.size, window.stride, around, window.dilation, strict=True)
-    size = tuple((n - 1) * s - sum(pad) + d * (k - 1) + 1 for n, k, s, pad, d in lines)
+    reduced_padding = tuple(
+        (before, after - m) for (before, after), m in zip(window.padding, extra_padding, strict=True)
+    )
+    axes = zip(x.shape[2:], window.size, window.stride, reduced_padding, window.dilation, strict=True)
+    size = tuple((n - 1) * s - sum(pad) + d * (k - 1) + 1 for n, k, s, pad, d in axes)
     if min(size) < 0:
         raise ShapeError(f"{name}: calculated output size {size} is too small for padding={padding}.")
-    shape, window = (len(x), w.shape[1] * groups, *size), window._replace(padding=around)
+    shape, window = (len(x), w.shape[1] * groups, *size), window._replace(padding=reduced_padding)
     y = ops.conv2d_input(x, w, shape=shape, window=window, groups=groups)
-    return _as_given(y if bias is None else y + bias[:, None, None], weight.ndim, input, data_format)
+    return _restore_layout(y if bias is None else y + bias[:, None, None], weight.ndim, input, data_format)
 
 
-def _images(
+def _prepare_operands(
     name: str,
     input: Tensor,
     weight: Any,
@@ -228,78 +230,84 @@ def _images(
     transposed: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Return `input` as images (N, C, H, W), with H = 1 for 1-d convolutions, and `weight` to match."""
-    space = 1 if name.endswith("1d") else 2
-    first, last = FORMATS[space]
-    x = channels_first(input, space, data_format, name)
-    check_same_type(name, input=input, weight=weight, bias=bias)
+    spatial_dims = 1 if name.endswith("1d") else 2
+    first_format, last_format = DATA_FORMATS[spatial_dims]
+    x = to_channels_first(input, spatial_dims, data_format, name)
+    check_same_dtype(name, input=input, weight=weight, bias=bias)
     if not input.dtype.kind:
         raise DTypeError(f"{name}: not implemented for bool tensors.\n  Write x.to(mg.float32).")
-    ints_of(groups, 1, name, "groups", 1)
-    n = space + 2
+    to_int_tuple(groups, 1, name, "groups", 1)
+    n = spatial_dims + 2
     if weight.ndim != n or not weight.shape[0] or weight.shape[0] % groups:
-        sides = ("in, out" if transposed else "out, in") + " / groups, " + ", ".join(f"k{c}" for c in first[2:])
+        layout = ("in, out" if transposed else "out, in") + " / groups, " + ", ".join(f"k{c}" for c in first_format[2:])
         raise ShapeError(
-            f"{name}: expected weight of shape ({sides}) with its first size divisible by groups={groups}, but got "
+            f"{name}: expected weight of shape ({layout}) with its first size divisible by groups={groups}, but got "
             f"{weight.shape}."
         )
     x = x if x.ndim == n else x[None]
-    takes, out = (len(weight), weight.shape[1] * groups) if transposed else (weight.shape[1] * groups, len(weight))
-    if x.shape[1] != takes:
-        text = f"{name}: given groups={groups} and weight of shape {weight.shape}, expected input {input.shape} to have"
-        text += f" {takes} channels, but got {x.shape[1]} channels instead."
-        if data_format == first and input.shape[-1] == takes:
-            text += f'\n  If the input is channels last, write data_format="{last}".'
-        raise ShapeError(text)
-    if bias is not None and bias.shape != (out,):
-        raise ShapeError(f"{name}: expected bias to be 1-dimensional with {out} elements, but got {bias.shape}.")
+    in_channels, out_channels = (
+        (len(weight), weight.shape[1] * groups) if transposed else (weight.shape[1] * groups, len(weight))
+    )
+    if x.shape[1] != in_channels:
+        message = (
+            f"{name}: given groups={groups} and weight of shape {weight.shape}, expected input {input.shape} to have"
+        )
+        message += f" {in_channels} channels, but got {x.shape[1]} channels instead."
+        if data_format == first_format and input.shape[-1] == in_channels:
+            message += f'\n  If the input is channels last, write data_format="{last_format}".'
+        raise ShapeError(message)
+    if bias is not None and bias.shape != (out_channels,):
+        raise ShapeError(
+            f"{name}: expected bias to be 1-dimensional with {out_channels} elements, but got {bias.shape}."
+        )
     return (x[:, :, None], weight[:, :, None]) if n == 3 else (x, weight)
 
 
-def _as_given(y: Tensor, ndim: int, input: Tensor, data_format: str) -> Tensor:
+def _restore_layout(y: Tensor, ndim: int, input: Tensor, data_format: str) -> Tensor:
     """Convert images `y` to the layout of `input`."""
-    y = channels_given(y[:, :, 0] if ndim == 3 else y, data_format)
+    y = to_data_format(y[:, :, 0] if ndim == 3 else y, data_format)
     return y if input.ndim == ndim else y[0]
 
 
-def _window(name: str, size: Shape, stride: Ints, padding: Ints | str, dilation: Ints) -> Window:
+def _make_window(name: str, size: Shape, stride: Ints, padding: Ints | str, dilation: Ints) -> Window:
     """Return the settings of `name` as a Window, cached if each is an int or an option."""
-    plain = stride.__class__ is int and dilation.__class__ is int and padding.__class__ in (int, str)
-    return (_known if plain else _found)(name, size, stride, padding, dilation)
+    is_cacheable = stride.__class__ is int and dilation.__class__ is int and padding.__class__ in (int, str)
+    return (_build_window_cached if is_cacheable else _build_window)(name, size, stride, padding, dilation)
 
 
-def _found(name: str, size: Shape, stride: Ints, padding: Ints | str, dilation: Ints) -> Window:
+def _build_window(name: str, size: Shape, stride: Ints, padding: Ints | str, dilation: Ints) -> Window:
     """Return the Window of these settings; a 1-d window has one row."""
     n = len(size)
     size = (1,) * (2 - n) + size
-    steps, apart = _each(name, "stride", stride, n, 1), _each(name, "dilation", dilation, n, 1)
+    strides, dilations = _per_axis(name, "stride", stride, n, 1), _per_axis(name, "dilation", dilation, n, 1)
     if padding == "same":
-        if steps != (1, 1):
+        if strides != (1, 1):
             raise ArgumentError(f'{name}: padding="same" is not supported for strided convolutions (stride={stride}).')
-        reach = [d * (k - 1) for d, k in zip(apart, size, strict=True)]
-        around = tuple((r // 2, r - r // 2) for r in reach)
+        spans = [d * (k - 1) for d, k in zip(dilations, size, strict=True)]
+        paddings = tuple((r // 2, r - r // 2) for r in spans)
     else:
-        around = tuple((p, p) for p in _each(name, "padding", 0 if padding == "valid" else padding, n, 0))
-    return Window(size, steps, around, apart)
+        paddings = tuple((p, p) for p in _per_axis(name, "padding", 0 if padding == "valid" else padding, n, 0))
+    return Window(size, strides, paddings, dilations)
 
 
-_known = lru_cache(maxsize=1024)(_found)
+_build_window_cached = lru_cache(maxsize=1024)(_build_window)
 
 
 @lru_cache(maxsize=1024)
-def _places(name: str, size: Shape, window: Window) -> Shape:
+def _output_size(name: str, size: Shape, window: Window) -> Shape:
     """Return the number of window positions, as rows and columns, in images of `size`."""
     padded = tuple(n + sum(pad) for n, pad in zip(size, window.padding, strict=True))
-    reach = tuple(d * (k - 1) + 1 for d, k in zip(window.dilation, window.size, strict=True))
-    if not all(0 < r <= n for r, n in zip(reach, padded, strict=True)):
-        wide = f", {reach} with dilation {window.dilation}," if reach != window.size else ""
-        around = f", {padded} with padding" if padded != tuple(size) else ""
+    extent = tuple(d * (k - 1) + 1 for d, k in zip(window.dilation, window.size, strict=True))
+    if not all(0 < r <= n for r, n in zip(extent, padded, strict=True)):
+        dilation_note = f", {extent} with dilation {window.dilation}," if extent != window.size else ""
+        padding_note = f", {padded} with padding" if padded != tuple(size) else ""
         raise ShapeError(
-            f"{name}: kernel size {window.size}{wide} can't be greater than input size {size}{around}.\n"
+            f"{name}: kernel size {window.size}{dilation_note} can't be greater than input size {size}{padding_note}.\n"
             "  Use a smaller kernel or more padding."
         )
-    return tuple((n - r) // s + 1 for n, r, s in zip(padded, reach, window.stride, strict=True))
+    return tuple((n - r) // s + 1 for n, r, s in zip(padded, extent, window.stride, strict=True))
 
 
-def _each(name: str, what: str, value: Any, n: int, least: int) -> tuple[int, ...]:
-    """Return a setting as one int per dimension of an image; where `n` is 1 the rows get `least`."""
-    return (least,) * (2 - n) + ints_of(value, n, name, what, least)
+def _per_axis(name: str, argument: str, value: Any, n: int, minimum: int) -> tuple[int, ...]:
+    """Return a setting as one int per dimension of an image; where `n` is 1 the rows get `minimum`."""
+    return (minimum,) * (2 - n) + to_int_tuple(value, n, name, argument, minimum)

@@ -10,7 +10,7 @@ from minigrad.core.op import OPS
 from minigrad.core.registry import register
 from minigrad.core.shapes import numel
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import flat, line, one_dim_of, shaped, tensor_of
+from minigrad.functional.checks import at_least_1d, check_single_dim, check_tensor, flatten_all, reshape_to
 from minigrad.functional.creation import arange, ones_like
 from minigrad.functional.indexing import scatter_add
 from minigrad.functional.joining import cat
@@ -30,19 +30,19 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     >>> mg.bincount(mg.tensor([2, 0, 2])).tolist()
     [1, 0, 2]
     """
-    if tensor_of(input, "bincount").dtype.kind != 1:
+    if check_tensor(input, "bincount").dtype.kind != 1:
         raise DTypeError(f"bincount: only supports 1-d non-negative integral inputs, but got {input.dtype.name}.")
     if input.ndim != 1 or (weights is not None and weights.shape != input.shape):
-        given = "" if weights is None else f" and weights {weights.shape}"
+        weights_note = "" if weights is None else f" and weights {weights.shape}"
         raise ShapeError(
-            f"bincount: expected 1-d input and weights of the same length, but got input {input.shape}{given}."
+            f"bincount: expected 1-d input and weights of the same length, but got input {input.shape}{weights_note}."
         )
     if input.shape[0] and int(input.min()) < 0:
         raise ShapeError(f"bincount: only supports 1-d non-negative integral inputs, but got {int(input.min())}.")
-    size = max(int(minlength), int(input.max()) + 1 if input.shape[0] else 0)
-    each = ones_like(input, dtype=int64) if weights is None else weights.detach()
-    each = each if weights is None or each.dtype.is_floating_point else each.to(float64)
-    return scatter_add(each.new_zeros(size), 0, input.to(int64), each)
+    count = max(int(minlength), int(input.max()) + 1 if input.shape[0] else 0)
+    increments = ones_like(input, dtype=int64) if weights is None else weights.detach()
+    increments = increments if weights is None or increments.dtype.is_floating_point else increments.to(float64)
+    return scatter_add(increments.new_zeros(count), 0, input.to(int64), increments)
 
 
 @register(method=True)
@@ -66,13 +66,13 @@ def unique(
     [[0, 3], [2, 1]]
     """
     if dim is None:
-        values, order = sort(flat(tensor_of(input, "unique").detach()))
-        return _distinct(input, None, values, order, return_inverse, return_counts)
-    rows = _slices(input, dim, "unique")
+        values, order = sort(flatten_all(check_tensor(input, "unique").detach()))
+        return _drop_duplicates(input, None, values, order, return_inverse, return_counts)
+    rows = _slices_as_rows(input, dim, "unique")
     order = arange(rows.shape[0], device=rows.device)
     for column in range(rows.shape[1] - 1, -1, -1):  # stable sorts, so the first column has priority
         order = order[argsort(rows[:, column][order])]
-    return _distinct(input, dim, rows[order], order, return_inverse, return_counts)
+    return _drop_duplicates(input, dim, rows[order], order, return_inverse, return_counts)
 
 
 @register(method=True)
@@ -87,41 +87,41 @@ def unique_consecutive(
     >>> mg.unique_consecutive(mg.tensor([1, 1, 2, 1])).tolist()
     [1, 2, 1]
     """
-    given = flat(tensor_of(input, "unique_consecutive").detach()) if dim is None else None
-    rows = _slices(input, dim, "unique_consecutive") if given is None else given
-    return _distinct(input, dim, rows, arange(rows.shape[0], device=rows.device), return_inverse, return_counts)
+    flat_input = flatten_all(check_tensor(input, "unique_consecutive").detach()) if dim is None else None
+    rows = _slices_as_rows(input, dim, "unique_consecutive") if flat_input is None else flat_input
+    return _drop_duplicates(input, dim, rows, arange(rows.shape[0], device=rows.device), return_inverse, return_counts)
 
 
-def _slices(input: Tensor, dim: Any, op: str) -> Tensor:
+def _slices_as_rows(input: Tensor, dim: Any, op: str) -> Tensor:
     """Return the slices of `input` along `dim` as rows, (n, m)."""
-    k = one_dim_of(dim, tensor_of(input, op), op)
-    x = line(input.detach()).movedim(k, 0)
+    k = check_single_dim(dim, check_tensor(input, op), op)
+    x = at_least_1d(input.detach()).movedim(k, 0)
     if 0 in x.shape[1:]:
         raise ShapeError(f"{op}: the slices of shape {input.shape} along dim={dim} have no elements to compare.")
-    return shaped(x, (x.shape[0], numel(x.shape[1:])))
+    return reshape_to(x, (x.shape[0], numel(x.shape[1:])))
 
 
-def _distinct(input: Tensor, dim: int | None, rows: Tensor, order: Tensor, inverse: bool, counts: bool) -> Any:
+def _drop_duplicates(input: Tensor, dim: int | None, rows: Tensor, order: Tensor, inverse: bool, counts: bool) -> Any:
     """Drop consecutive duplicates from `rows`, which are elements or slices of `input` in `order`."""
     differs = rows[1:] != rows[:-1]
-    first = cat([ones_like(order[:1]) != 0, any(differs, 1) if differs.ndim > 1 else differs])
-    group = cumsum(first, 0) - 1
-    kept = rows[first]
+    is_first = cat([ones_like(order[:1]) != 0, any(differs, 1) if differs.ndim > 1 else differs])
+    group_index = cumsum(is_first, 0) - 1
+    distinct = rows[is_first]
     if dim is not None:
-        sizes = line(input).movedim(dim, 0).shape
-        kept = shaped(kept, (kept.shape[0], *sizes[1:])).movedim(0, dim)
-    found = [kept]
+        sizes = at_least_1d(input).movedim(dim, 0).shape
+        distinct = reshape_to(distinct, (distinct.shape[0], *sizes[1:])).movedim(0, dim)
+    results = [distinct]
     if inverse:
-        at = scatter(group, 0, order, group)
-        found.append(shaped(at, input.shape) if dim is None else at)
+        inverse_index = scatter(group_index, 0, order, group_index)
+        results.append(reshape_to(inverse_index, input.shape) if dim is None else inverse_index)
     if counts:
-        found.append(bincount(group))
-    return tuple(found) if len(found) > 1 else found[0]
+        results.append(bincount(group_index))
+    return tuple(results) if len(results) > 1 else results[0]
 
 
 @register
 def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Test whether each element is in `test_elements`, or with `invert` is not. Compares all pairs."""
-    row = shaped(tensor_of(test_elements, "isin"), (numel(test_elements.shape),))
-    found = any(tensor_of(elements, "isin")[..., None] == row, -1)
-    return cast(Tensor, OPS["logical_not"](found) if invert else found)
+    candidates = reshape_to(check_tensor(test_elements, "isin"), (numel(test_elements.shape),))
+    result = any(check_tensor(elements, "isin")[..., None] == candidates, -1)
+    return cast(Tensor, OPS["logical_not"](result) if invert else result)

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 import minigrad.backends.arrays  # noqa: F401 -- registers the kernels of arrays
-from minigrad.backends.limits import check_count, number
-from minigrad.core.dtypes import DType, as_dtype, get_default_dtype, int64, of_number
-from minigrad.core.errors import ArgumentError, DTypeError, a_kind
-from minigrad.core.registry import add
-from minigrad.core.shapes import size_of
-from minigrad.core.storage import check_device, get_default_device, host, memory, set_default_device
-from minigrad.core.symbolic import Traced
+from minigrad.backends.limits import check_count, convert_scalar
+from minigrad.core.dtypes import DType, as_dtype, dtype_of_scalar, get_default_dtype, int64
+from minigrad.core.errors import ArgumentError, DTypeError, describe_type
+from minigrad.core.registry import add_function
+from minigrad.core.shapes import parse_size
+from minigrad.core.storage import check_device, get_allocator, get_default_device, set_default_device, to_numpy
+from minigrad.core.symbolic import SymbolicScalar
 from minigrad.core.tensor import Tensor, wrap
-from minigrad.functional.from_data import array_of, dtype_name, memory_for, plain_number
+from minigrad.functional.from_data import array_from_data, convert_memory_errors, dtype_name, to_python_scalar
 
 __all__ = [
     "arange",
@@ -62,11 +62,11 @@ def tensor(data: Any, *, dtype: DType | None = None, device: str | None = None, 
     >>> tensor([[1.0, 2.0], [3.0, 4.0]]).shape
     (2, 2)
     """
-    if type(data) is Traced:
+    if type(data) is SymbolicScalar:
         return full((), data, dtype=dtype, device=device, requires_grad=requires_grad)
-    array = np.asarray(array_of(data, dtype, "tensor"), order="C")
-    place = data.device if device is None and isinstance(data, Tensor) else device
-    return _finished(array, place, requires_grad, "tensor")
+    array = np.asarray(array_from_data(data, dtype, "tensor"), order="C")
+    target_device = data.device if device is None and isinstance(data, Tensor) else device
+    return _tensor_from_array(array, target_device, requires_grad, "tensor")
 
 
 def as_tensor(data: Any, dtype: DType | None = None, device: str | None = None) -> Tensor:
@@ -74,10 +74,10 @@ def as_tensor(data: Any, dtype: DType | None = None, device: str | None = None) 
 
     Raises as `tensor`.
     """
-    place = check_device(device, "as_tensor")
+    target_device = check_device(device, "as_tensor")
     if isinstance(data, Tensor):
         return data.to(data.dtype if dtype is None else as_dtype(dtype), device=device)
-    return wrap(memory(place).shared(array_of(data, dtype, "as_tensor")))
+    return wrap(get_allocator(target_device).share(array_from_data(data, dtype, "as_tensor")))
 
 
 def asarray(
@@ -94,7 +94,7 @@ def asarray(
     """
     out = as_tensor(obj.detach() if isinstance(obj, Tensor) else obj, dtype, device)
     shared = isinstance(obj, Tensor | np.ndarray) and np.may_share_memory(
-        host(out._array), host(obj._array) if isinstance(obj, Tensor) else obj
+        to_numpy(out._array), to_numpy(obj._array) if isinstance(obj, Tensor) else obj
     )
     if copy is False and not shared:
         raise DTypeError(
@@ -108,18 +108,20 @@ def asarray(
 def from_numpy(array: Any) -> Tensor:
     """Create a tensor that shares the memory of a NumPy array: writes to one are visible in the other."""
     if not isinstance(array, np.ndarray):
-        raise DTypeError(f"from_numpy: expected a NumPy array, but got {a_kind(array)}: {array!r:.200}; see mg.tensor.")
+        raise DTypeError(
+            f"from_numpy: expected a NumPy array, but got {describe_type(array)}: {array!r:.200}; see mg.tensor."
+        )
     if not array.dtype.isnative:
         raise DTypeError(
             f"from_numpy: an array with non-native byte order ({array.dtype}) cannot be shared.\n"
             "  Copy it: mg.tensor(array)."
         )
-    if any(by % array.itemsize for by in array.strides):  # a field of a structured array
+    if any(stride % array.itemsize for stride in array.strides):  # a field of a structured array
         raise DTypeError(
             f"from_numpy: strides {array.strides} are not a multiple of the element byte size {array.itemsize}.\n"
             "  Copy it: mg.tensor(array)."
         )
-    return wrap(memory(get_default_device()).shared(array.view(as_dtype(array.dtype).name)))
+    return wrap(get_allocator(get_default_device()).share(array.view(as_dtype(array.dtype).name)))
 
 
 def scalar_tensor(
@@ -147,10 +149,10 @@ def full(
     >>> full((2,), 7).dtype, full((2,), 0.5).dtype
     (minigrad.int64, minigrad.float32)
     """
-    value = plain_number(fill_value, "full")
-    kind = of_number(value) if dtype is None else as_dtype(dtype)
-    value = number("full", value, kind)
-    return _filled(_sizes("full", device, (size,)), kind.name, value, device, requires_grad, "full")
+    value = to_python_scalar(fill_value, "full")
+    out_dtype = dtype_of_scalar(value) if dtype is None else as_dtype(dtype)
+    value = convert_scalar("full", value, out_dtype)
+    return _make_filled(_check_size("full", device, (size,)), out_dtype.name, value, device, requires_grad, "full")
 
 
 def zeros(
@@ -161,7 +163,7 @@ def zeros(
     requires_grad: bool = False,
 ) -> Tensor:
     """Create a tensor of zeros, as in ``zeros(2, 3)``."""
-    return _filled(_sizes("zeros", device, sizes, size), dtype_name(dtype), 0, device, requires_grad, "zeros")
+    return _make_filled(_check_size("zeros", device, sizes, size), dtype_name(dtype), 0, device, requires_grad, "zeros")
 
 
 def ones(
@@ -172,7 +174,7 @@ def ones(
     requires_grad: bool = False,
 ) -> Tensor:
     """Create a tensor of ones, as in ``ones(2, 3)``."""
-    return _filled(_sizes("ones", device, sizes, size), dtype_name(dtype), 1, device, requires_grad, "ones")
+    return _make_filled(_check_size("ones", device, sizes, size), dtype_name(dtype), 1, device, requires_grad, "ones")
 
 
 def empty(
@@ -183,9 +185,9 @@ def empty(
     requires_grad: bool = False,
 ) -> Tensor:
     """Create a tensor with uninitialised memory."""
-    place = memory(check_device(device, "empty"))
-    with memory_for("empty"):
-        out = wrap(place.empty(_sizes("empty", device, sizes, size), np.dtype(dtype_name(dtype))))
+    allocator = get_allocator(check_device(device, "empty"))
+    with convert_memory_errors("empty"):
+        out = wrap(allocator.empty(_check_size("empty", device, sizes, size), np.dtype(dtype_name(dtype))))
     return out.requires_grad_() if requires_grad else out
 
 
@@ -198,9 +200,9 @@ def eye(
     requires_grad: bool = False,
 ) -> Tensor:
     """Create an (n, m) matrix, square without `m`, with ones on the diagonal and zeros elsewhere."""
-    rows, columns = _sizes("eye", device, (n, n if m is None else m))
-    with memory_for("eye"):
-        return _finished(np.eye(rows, columns, dtype=dtype_name(dtype)), device, requires_grad, "eye")
+    rows, columns = _check_size("eye", device, (n, n if m is None else m))
+    with convert_memory_errors("eye"):
+        return _tensor_from_array(np.eye(rows, columns, dtype=dtype_name(dtype)), device, requires_grad, "eye")
 
 
 # --- ranges ---
@@ -224,20 +226,20 @@ def arange(
     >>> arange(5).tolist(), arange(1, 2, 0.5).tolist()
     ([0, 1, 2, 3, 4], [1.0, 1.5])
     """
-    first, last, by = (plain_number(x, "arange") for x in ((0, start, step) if end is None else (start, end, step)))
+    first, last, by = (to_python_scalar(x, "arange") for x in ((0, start, step) if end is None else (start, end, step)))
     if by == 0 or not isfinite((last - first) / by) or (last - first) / by < 0:
         raise ArgumentError(f"arange: bounds {first} and {last} are infinite or inconsistent with step {by}.")
-    whole = all(isinstance(x, int) for x in (first, last, by))
-    kind = _ranged(int64 if whole and dtype is None else dtype, "arange")
-    if kind is int64 and not whole:
+    all_ints = all(isinstance(x, int) for x in (first, last, by))
+    out_dtype = _range_dtype(int64 if all_ints and dtype is None else dtype, "arange")
+    if out_dtype is int64 and not all_ints:
         return arange(int(first), int(last), int(by), device=device, requires_grad=requires_grad)
-    count = -((first - last) // by) if whole else ceil((last - first) / by)
-    if kind.kind == 1 and not whole:
+    count = -((first - last) // by) if all_ints else ceil((last - first) / by)
+    if out_dtype.kind == 1 and not all_ints:
         first, by = int(first), int(by)
-    _sizes("arange", device, (count,))
-    with memory_for("arange"):
-        numbers = np.arange(count) * by + first
-        return _finished(numbers.astype(kind.name), device, requires_grad, "arange")
+    _check_size("arange", device, (count,))
+    with convert_memory_errors("arange"):
+        values = np.arange(count) * by + first
+        return _tensor_from_array(values.astype(out_dtype.name), device, requires_grad, "arange")
 
 
 def linspace(
@@ -253,10 +255,9 @@ def linspace(
 
     Raises DTypeError for bools, and for bounds that an integer `dtype` cannot represent.
     """
-    kind = _ranged(dtype, "linspace")
-    return _finished(
-        _spaced(start, end, steps, kind, "linspace", device).astype(kind.name), device, requires_grad, "linspace"
-    )
+    out_dtype = _range_dtype(dtype, "linspace")
+    values = _linspace_values(start, end, steps, out_dtype, "linspace", device)
+    return _tensor_from_array(values.astype(out_dtype.name), device, requires_grad, "linspace")
 
 
 def logspace(
@@ -270,25 +271,25 @@ def logspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """Create ``base ** x`` for `steps` evenly spaced values x from `start` to `end`: see `linspace`."""
-    kind = _ranged(dtype, "logspace")
-    powers = np.power(float(base), _spaced(start, end, steps, kind, "logspace", device))
-    return _finished(powers.astype(kind.name), device, requires_grad, "logspace")
+    out_dtype = _range_dtype(dtype, "logspace")
+    powers = np.power(float(base), _linspace_values(start, end, steps, out_dtype, "logspace", device))
+    return _tensor_from_array(powers.astype(out_dtype.name), device, requires_grad, "logspace")
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: str | None = None) -> Tensor:
     """Return the row and column indices, (2, count), on and below diagonal `offset` of a (row, col) matrix."""
-    rows, columns = _sizes("tril_indices", device, (row, col))
-    return _places(np.tri(rows, columns, offset), dtype, device, "tril_indices")
+    rows, columns = _check_size("tril_indices", device, (row, col))
+    return _triangle_indices(np.tri(rows, columns, offset), dtype, device, "tril_indices")
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: DType = int64, device: str | None = None) -> Tensor:
     """Return the row and column indices, (2, count), on and above diagonal `offset` of a (row, col) matrix."""
-    rows, columns = _sizes("triu_indices", device, (row, col))
-    return _places(np.tri(rows, columns, offset - 1) == 0, dtype, device, "triu_indices")
+    rows, columns = _check_size("triu_indices", device, (row, col))
+    return _triangle_indices(np.tri(rows, columns, offset - 1) == 0, dtype, device, "triu_indices")
 
 
-def _places(chosen: Any, dtype: DType, device: str | None, asked: str) -> Tensor:
-    return _finished(np.stack(np.nonzero(chosen)).astype(dtype_name(dtype)), device, False, asked)
+def _triangle_indices(mask: Any, dtype: DType, device: str | None, func_name: str) -> Tensor:
+    return _tensor_from_array(np.stack(np.nonzero(mask)).astype(dtype_name(dtype)), device, False, func_name)
 
 
 # --- like another tensor ---
@@ -303,88 +304,94 @@ def full_like(
     requires_grad: bool = False,
 ) -> Tensor:
     """Create a tensor filled with `fill_value`, with the shape, dtype and device of `input`."""
-    like = _pattern(input, "full_like")
-    kind, place = like.dtype if dtype is None else dtype, like.device if device is None else device
-    return full(input.shape, fill_value, dtype=kind, device=place, requires_grad=requires_grad)
+    x = _check_like_input(input, "full_like")
+    out_dtype, target_device = x.dtype if dtype is None else dtype, x.device if device is None else device
+    return full(x.shape, fill_value, dtype=out_dtype, device=target_device, requires_grad=requires_grad)
 
 
-def _pattern(x: Any, asked: str) -> Tensor:
+def _check_like_input(x: Any, func_name: str) -> Tensor:
     if isinstance(x, Tensor):
         return x
-    raise DTypeError(f"{asked}: input must be a tensor, not {a_kind(x)}.\n  Convert it first: mg.tensor(x).")
+    raise DTypeError(f"{func_name}: input must be a tensor, not {describe_type(x)}.\n  Convert it first: mg.tensor(x).")
 
 
-def _like(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
-    def like(
+def _make_like(factory: Callable[..., Tensor], description: str) -> Callable[..., Tensor]:
+    def create_like(
         input: Tensor, *, dtype: DType | None = None, device: str | None = None, requires_grad: bool = False
     ) -> Tensor:
-        _pattern(input, like.__name__)
-        kind, place = input.dtype if dtype is None else dtype, input.device if device is None else device
-        return make(input.shape, dtype=kind, device=place, requires_grad=requires_grad)
+        _check_like_input(input, create_like.__name__)
+        out_dtype, target_device = input.dtype if dtype is None else dtype, input.device if device is None else device
+        return factory(input.shape, dtype=out_dtype, device=target_device, requires_grad=requires_grad)
 
-    like.__name__ = f"{make.__name__}_like"
-    like.__doc__ = f"Create a tensor of {what} with the shape, dtype and device of `input`."
-    return like
-
-
-zeros_like = _like(zeros, "zeros")
-ones_like = _like(ones, "ones")
-empty_like = _like(empty, "uninitialised memory")
+    create_like.__name__ = f"{factory.__name__}_like"
+    create_like.__doc__ = f"Create a tensor of {description} with the shape, dtype and device of `input`."
+    return create_like
 
 
-def _new(make: Callable[..., Tensor], what: str) -> Callable[..., Tensor]:
-    def new(
+zeros_like = _make_like(zeros, "zeros")
+ones_like = _make_like(ones, "ones")
+empty_like = _make_like(empty, "uninitialised memory")
+
+
+def _make_new_method(factory: Callable[..., Tensor], signature: str) -> Callable[..., Tensor]:
+    def create_new(
         self: Tensor, *args: Any, dtype: DType | None = None, device: str | None = None, requires_grad: bool = False
     ) -> Tensor:
-        kind, place = self.dtype if dtype is None else dtype, self.device if device is None else device
-        return make(*args, dtype=kind, device=place, requires_grad=requires_grad)
+        out_dtype, target_device = self.dtype if dtype is None else dtype, self.device if device is None else device
+        return factory(*args, dtype=out_dtype, device=target_device, requires_grad=requires_grad)
 
-    new.__name__ = f"new_{make.__name__}"
-    new.__doc__ = f"Return `{make.__name__}({what})` with the dtype and device of this tensor."
-    return new
+    create_new.__name__ = f"new_{factory.__name__}"
+    create_new.__doc__ = f"Return `{factory.__name__}({signature})` with the dtype and device of this tensor."
+    return create_new
 
 
 # --- helpers ---
 
 
-def _finished(array: Any, device: str | None, requires_grad: bool, asked: str) -> Tensor:
+def _tensor_from_array(array: Any, device: str | None, requires_grad: bool, func_name: str) -> Tensor:
     """Copy `array` to a tensor on `device`."""
-    out = wrap(memory(check_device(device, asked)).copied(array))
+    out = wrap(get_allocator(check_device(device, func_name)).copy(array))
     return out.requires_grad_() if requires_grad else out
 
 
-def _sizes(asked: str, device: str | None, sizes: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
-    """Return the shape parsed by `size_of`. Raises ShapeError if `device` cannot address so many elements."""
-    shape = size_of(sizes, asked, size)
-    check_count(shape, check_device(device, asked), asked)
+def _check_size(func_name: str, device: str | None, sizes: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
+    """Return the shape parsed by `parse_size`. Raises ShapeError if `device` cannot address so many elements."""
+    shape = parse_size(sizes, func_name, size)
+    check_count(shape, check_device(device, func_name), func_name)
     return shape
 
 
-def _filled(
-    shape: tuple[int, ...], dtype: str, value: Any, device: str | None, requires_grad: bool, asked: str
+def _make_filled(
+    shape: tuple[int, ...], dtype: str, value: Any, device: str | None, requires_grad: bool, func_name: str
 ) -> Tensor:
     """Create a tensor filled with `value` directly on `device`."""
-    with memory_for(asked):
-        out = wrap(memory(check_device(device, asked)).full(shape, np.dtype(dtype), value))
+    with convert_memory_errors(func_name):
+        out = wrap(get_allocator(check_device(device, func_name)).full(shape, np.dtype(dtype), value))
     return out.requires_grad_() if requires_grad else out
 
 
-def _ranged(dtype: DType | None, asked: str) -> DType:
+def _range_dtype(dtype: DType | None, func_name: str) -> DType:
     """Return the dtype of a range. Raises DTypeError for bool."""
-    kind = get_default_dtype() if dtype is None else as_dtype(dtype)
-    if not kind.kind:
-        raise DTypeError(f"{asked}: not implemented for bool.\n  Compare a range with 0: mg.{asked}(…) != 0.")
-    return kind
+    out_dtype = get_default_dtype() if dtype is None else as_dtype(dtype)
+    if not out_dtype.kind:
+        raise DTypeError(f"{func_name}: not implemented for bool.\n  Compare a range with 0: mg.{func_name}(…) != 0.")
+    return out_dtype
 
 
-def _spaced(start: float, end: float, steps: int, kind: DType, asked: str, device: str | None) -> Any:
-    """Return `steps` float64 values from `start` to `end`; an integer `kind` truncates the bounds first."""
-    ends = [plain_number(x, asked) for x in (start, end)]
-    first, last = [number(asked, x, kind) for x in ends] if kind.kind == 1 else ends
-    (count,) = _sizes(asked, device, (steps,))
-    with memory_for(asked):
+def _linspace_values(start: float, end: float, steps: int, out_dtype: DType, func_name: str, device: str | None) -> Any:
+    """Return `steps` float64 values from `start` to `end`; an integer `out_dtype` truncates the bounds first."""
+    bounds = [to_python_scalar(x, func_name) for x in (start, end)]
+    first, last = [convert_scalar(func_name, x, out_dtype) for x in bounds] if out_dtype.kind == 1 else bounds
+    (count,) = _check_size(func_name, device, (steps,))
+    with convert_memory_errors(func_name):
         return np.linspace(first, last, count)
 
 
-for _make, _what in ((empty, "*size"), (full, "size, fill_value"), (ones, "*size"), (tensor, "data"), (zeros, "*size")):
-    add(__name__, f"new_{_make.__name__}", method=_new(_make, _what))
+for _factory, _signature in (
+    (empty, "*size"),
+    (full, "size, fill_value"),
+    (ones, "*size"),
+    (tensor, "data"),
+    (zeros, "*size"),
+):
+    add_function(__name__, f"new_{_factory.__name__}", method=_make_new_method(_factory, _signature))

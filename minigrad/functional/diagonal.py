@@ -10,20 +10,20 @@ from minigrad.core.errors import ShapeError
 from minigrad.core.op import OPS
 from minigrad.core.registry import register, register_method
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import dim_of_some, flat, tensor_of, two_dims_of
+from minigrad.functional.checks import check_distinct_dims, check_nonscalar_dim, check_tensor, flatten_all
 from minigrad.functional.creation import arange, zeros_like
 
 
 @register(method=True)
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return a copy of the matrices in the last two dimensions with 0 above diagonal `diagonal`."""
-    return _triangle("tril", input, diagonal)
+    return _zero_triangle("tril", input, diagonal)
 
 
 @register(method=True)
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """Return a copy of the matrices in the last two dimensions with 0 below diagonal `diagonal`."""
-    return _triangle("triu", input, diagonal)
+    return _zero_triangle("triu", input, diagonal)
 
 
 @register(method=True)
@@ -32,7 +32,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
     Raises ShapeError unless `input` is 1-d or 2-d.
     """
-    x = tensor_of(input, "diag")
+    x = check_tensor(input, "diag")
     if x.ndim == 1:
         return diag_embed(x, diagonal)
     if x.ndim != 2:
@@ -46,10 +46,10 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
     `offset` selects the diagonal, 0 being the main one. All other elements are 0.
     """
-    x, size = tensor_of(input, "diag_embed"), input.shape[dim_of_some(input, -1, "diag_embed")] + abs(offset)
-    first, second = two_dims_of(dim1, dim2, x.ndim + 1, "diag_embed")
-    rest = iter(x.shape)
-    shape = tuple([size if k in (first, second) else next(rest) for k in range(x.ndim + 1)])
+    x, size = check_tensor(input, "diag_embed"), input.shape[check_nonscalar_dim(input, -1, "diag_embed")] + abs(offset)
+    first, second = check_distinct_dims(dim1, dim2, x.ndim + 1, "diag_embed")
+    other_sizes = iter(x.shape)
+    shape = tuple([size if k in (first, second) else next(other_sizes) for k in range(x.ndim + 1)])
     return cast(Tensor, ops.diagonal_backward(x, shape=shape, offset=offset, dim1=first, dim2=second))
 
 
@@ -58,8 +58,8 @@ def _fill_diagonal_(self: Tensor, fill_value: float) -> Tensor:
     """Fill the main diagonal in place. Raises ShapeError for fewer than two dimensions."""
     if self.ndim < 2:
         raise ShapeError(f"fill_diagonal_: expected at least 2 dimensions, but got shape {self.shape}.")
-    places = arange(min(self.shape), device=self.device)
-    self[(places,) * self.ndim] = fill_value
+    indices = arange(min(self.shape), device=self.device)
+    self[(indices,) * self.ndim] = fill_value
     return self
 
 
@@ -78,14 +78,14 @@ def _triu_(self: Tensor, diagonal: int = 0) -> Tensor:
 @register(method=True)
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """Return a matrix with the flattened `input` on diagonal `offset`."""
-    return diag(flat(tensor_of(input, "diagflat")), offset)
+    return diag(flatten_all(check_tensor(input, "diagflat")), offset)
 
 
 # --- helpers ---
 
 
-def _triangle(name: str, x: Tensor, diagonal: int) -> Tensor:
-    if tensor_of(x, name).ndim < 2:
+def _zero_triangle(name: str, x: Tensor, diagonal: int) -> Tensor:
+    if check_tensor(x, name).ndim < 2:
         raise ShapeError(f"{name}: input must have at least 2 dimensions, but got shape {x.shape}.")
     rows, columns = x.shape[-2:]
     return cast(Tensor, OPS[name](x, diagonal=max(-rows, min(diagonal, columns))))  # fits the ints of a kernel

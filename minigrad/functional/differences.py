@@ -5,7 +5,7 @@ from __future__ import annotations
 from minigrad.core.errors import ShapeError
 from minigrad.core.registry import register
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import check_number, dim_of_some, one_dim_of, shaped, tensor_of
+from minigrad.functional.checks import check_nonscalar_dim, check_number, check_single_dim, check_tensor, reshape_to
 from minigrad.functional.joining import cat
 from minigrad.functional.reduce import sum
 from minigrad.functional.views import narrow
@@ -24,39 +24,40 @@ def diff(
     >>> mg.diff(mg.tensor([1, 4, 9]), prepend=mg.tensor([0])).tolist()
     [1, 3, 5]
     """
-    k = one_dim_of(dim, tensor_of(input, "diff"), "diff")
-    check_number(n, "diff", "n", whole=True)
+    k = check_single_dim(dim, check_tensor(input, "diff"), "diff")
+    check_number(n, "diff", "n", integer=True)
     if not input.ndim or n < 0:
         raise ShapeError(
             f"diff: expected input of at least one dimension and n >= 0, but got shape {input.shape} and n={n}."
         )
-    ends = {"prepend": prepend, "input": input, "append": append}
-    given = [tensor_of(x, "diff", name) for name, x in ends.items() if x is not None]
-    input = cat(given, k) if n and len(given) > 1 else input
+    parts = {"prepend": prepend, "input": input, "append": append}
+    tensors = [check_tensor(x, "diff", name) for name, x in parts.items() if x is not None]
+    input = cat(tensors, k) if n and len(tensors) > 1 else input
     for _ in range(n):
         size = input.shape[k]
-        less = max(size - 1, 0)
-        after, before = input.narrow(k, size - less, less), input.narrow(k, 0, less)
-        input = after - before if input.dtype.kind else after != before
+        length = max(size - 1, 0)
+        upper, lower = input.narrow(k, size - length, length), input.narrow(k, 0, length)
+        input = upper - lower if input.dtype.kind else upper != lower
     return input
 
 
 @register
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
     """Integrate `y` along `dim` by the trapezoidal rule; its samples are `dx` apart or at `x`."""
-    k = dim_of_some(y, dim, "trapezoid")
+    k = check_nonscalar_dim(y, dim, "trapezoid")
     count = max(y.shape[k] - 1, 0)
     pairs = narrow(y, k, min(1, y.shape[k]), count) + narrow(y, k, 0, count)
     if x is None:
         return sum(pairs, k) * (dx / 2.0)
-    tensor_of(x, "trapezoid", "x")
-    at = x if x.ndim == y.ndim else shaped(x, (*x.shape, *(1,) * (y.ndim - k - 1)))
-    j = k - y.ndim + at.ndim
-    if at.shape[j] != y.shape[k]:
+    check_tensor(x, "trapezoid", "x")
+    points = x if x.ndim == y.ndim else reshape_to(x, (*x.shape, *(1,) * (y.ndim - k - 1)))
+    points_dim = k - y.ndim + points.ndim
+    if points.shape[points_dim] != y.shape[k]:
         raise ShapeError(
-            f"trapezoid: there must be one x value for each sample of y, but got {at.shape[j]} and {y.shape[k]}."
+            f"trapezoid: there must be one x value for each sample of y, but got {points.shape[points_dim]} and "
+            f"{y.shape[k]}."
         )
-    return sum(pairs * (narrow(at, j, 1, count) - narrow(at, j, 0, count)), k) / 2.0
+    return sum(pairs * (narrow(points, points_dim, 1, count) - narrow(points, points_dim, 0, count)), k) / 2.0
 
 
 @register

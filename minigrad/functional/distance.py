@@ -9,7 +9,7 @@ from minigrad.core.errors import ShapeError
 from minigrad.core.registry import register
 from minigrad.core.shapes import broadcast_shapes
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import floats_of, tensor_of
+from minigrad.functional.checks import check_floating, check_tensor
 from minigrad.functional.reduce import norm, sum
 
 
@@ -24,8 +24,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
     >>> mg.cdist(mg.tensor([[0.0, 0.0]]), mg.tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
     [[5.0, 1.0]]
     """
-    floats_of(x1, "cdist", "x1")
-    floats_of(x2, "cdist", "x2")
+    check_floating(x1, "cdist", "x1")
+    check_floating(x2, "cdist", "x2")
     if min(x1.ndim, x2.ndim) < 2 or x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(f"cdist: x1 and x2 must have the same number of columns, but got {x1.shape} and {x2.shape}.")
     return norm(x1[..., :, None, :] - x2[..., None, :, :], p, -1)
@@ -34,7 +34,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = Non
 @register(method=True)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """Return the `p`-norm of ``input - other``, over all elements."""
-    return norm(tensor_of(input, "dist") - tensor_of(other, "dist", "other"), p)
+    return norm(check_tensor(input, "dist") - check_tensor(other, "dist", "other"), p)
 
 
 @register
@@ -46,9 +46,9 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 @register
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """Return the cosine similarity of `x1` and `x2` along `dim`, after broadcasting, with norms of at least `eps`."""
-    floats_of(x1, "cosine_similarity", "x1")
-    floats_of(x2, "cosine_similarity", "x2")
+    check_floating(x1, "cosine_similarity", "x1")
+    check_floating(x2, "cosine_similarity", "x2")
     shape = broadcast_shapes(x1.shape, x2.shape, op="cosine_similarity")
     x1, x2 = x1.expand(*shape), x2.expand(*shape)
-    lengths = [ops.clamp(norm(x, 2.0, dim, True), min=eps, max=None) for x in (x1, x2)]
-    return cast(Tensor, sum(x1 / lengths[0] * x2, dim, keepdim=True) / lengths[1]).squeeze(dim)
+    norms = [ops.clamp(norm(x, 2.0, dim, True), min=eps, max=None) for x in (x1, x2)]
+    return cast(Tensor, sum(x1 / norms[0] * x2, dim, keepdim=True) / norms[1]).squeeze(dim)

@@ -11,7 +11,7 @@ from minigrad.core.errors import ShapeError
 from minigrad.core.registry import register
 from minigrad.core.symbolic import apply
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import check_share, floats_of, tensor_of
+from minigrad.functional.checks import check_floating, check_probability, check_tensor
 from minigrad.functional.elementwise import where
 
 
@@ -23,27 +23,27 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     seed makes it reproducible. Srivastava et al. 2014. Unlike in PyTorch, a dropped infinite value becomes 0, not nan.
     Raises ArgumentError for an invalid probability, DTypeError for ints and bools.
     """
-    check_share(p, "dropout", "p")
+    check_probability(p, "dropout", "p")
     if not training or p == 0:
-        return tensor_of(input, "dropout")
-    x = floats_of(input, "dropout")
-    key, place = random.default_generator.key_for(x.numel())
+        return check_tensor(input, "dropout")
+    x = check_floating(input, "dropout")
+    key, offset = random.default_generator.key_for(x.numel())
     attrs = {"p": apply(float, p), "key": key}
-    if place:  # rows of a batch: draw as the kernel does, from this offset of the stream
+    if offset:  # rows of a batch: draw as the kernel does, from this offset of the stream
         stream = random.Generator(key)
-        stream.draw(place)
-        drawn = random.rand(x.shape, generator=stream, dtype=float32, device=x.device)
-        y = ops.where(drawn >= p, x / (1 - p), 0.0)
-        return x.copy_(y) if inplace else cast(Tensor, y)
+        stream.draw(offset)
+        samples = random.rand(x.shape, generator=stream, dtype=float32, device=x.device)
+        result = ops.where(samples >= p, x / (1 - p), 0.0)
+        return x.copy_(result) if inplace else cast(Tensor, result)
     if inplace:
-        return x._write(ops.dropout, (x,), attrs)
+        return x._write_inplace(ops.dropout, (x,), attrs)
     return cast(Tensor, ops.dropout(x, **attrs))
 
 
 @register
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Apply `dropout` to entire channels of (N, C, L) or (C, L). Tompson et al. 2015."""
-    return _channels_dropped("dropout1d", input, (2, 3), p, training, inplace)
+    return _channel_dropout("dropout1d", input, (2, 3), p, training, inplace)
 
 
 @register
@@ -52,10 +52,10 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
     A 3-d input is (N, C, L), as in PyTorch, not a single image: pass that as x[None].
     """
-    return _channels_dropped("dropout2d", input, (3, 4), p, training, inplace)
+    return _channel_dropout("dropout2d", input, (3, 4), p, training, inplace)
 
 
-_LEFT = -1.7580993408473766  # limit of SELU at -inf, -scale · α, Klambauer et al. 2017
+_SELU_MIN = -1.7580993408473766  # limit of SELU at -inf, -scale · α, Klambauer et al. 2017
 
 
 @register
@@ -64,41 +64,41 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 
     Klambauer, Unterthiner, Mayr, Hochreiter 2017, "Self-normalizing neural networks". Raises as `dropout`.
     """
-    return _alpha_dropped("alpha_dropout", input, tensor_of(input, "alpha_dropout").shape, p, training, inplace)
+    return _alpha_dropout("alpha_dropout", input, check_tensor(input, "alpha_dropout").shape, p, training, inplace)
 
 
 @register
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Apply `alpha_dropout` to entire channels of (N, C, …)."""
-    x = tensor_of(input, "feature_alpha_dropout")
+    x = check_tensor(input, "feature_alpha_dropout")
     shape = (*x.shape[:2], *(1,) * (x.ndim - 2))
-    return _alpha_dropped("feature_alpha_dropout", x, shape, p, training, inplace)
+    return _alpha_dropout("feature_alpha_dropout", x, shape, p, training, inplace)
 
 
 # --- helpers ---
 
 
-def _channels_dropped(
+def _channel_dropout(
     name: str, input: Tensor, ndims: tuple[int, ...], p: float, training: bool, inplace: bool
 ) -> Tensor:
-    check_share(p, name, "p")
-    if floats_of(input, name).ndim not in ndims:
+    check_probability(p, name, "p")
+    if check_floating(input, name).ndim not in ndims:
         raise ShapeError(
             f"{name}: expected {ndims[0]}D or {ndims[1]}D input, but received a {input.ndim}D input of shape "
             f"{input.shape}."
         )
     if not training or p == 0:
         return input
-    first = 1 if input.ndim == 2 else 2
-    factors = dropout(input.new_ones((*input.shape[:first], *(1,) * (input.ndim - first))), p)
-    return input.mul_(factors) if inplace else input * factors
+    leading_dims = 1 if input.ndim == 2 else 2
+    mask = dropout(input.new_ones((*input.shape[:leading_dims], *(1,) * (input.ndim - leading_dims))), p)
+    return input.mul_(mask) if inplace else input * mask
 
 
-def _alpha_dropped(name: str, x: Tensor, shape: Sequence[int], p: float, training: bool, inplace: bool) -> Tensor:
-    check_share(p, name, "p")
+def _alpha_dropout(name: str, x: Tensor, shape: Sequence[int], p: float, training: bool, inplace: bool) -> Tensor:
+    check_probability(p, name, "p")
     if not training or p == 0:
         return x
-    kept = dropout(floats_of(x, name).new_ones(shape), p) != 0
-    scale = 0.0 if p == 1 else ((1 - p) * (1 + p * _LEFT**2)) ** -0.5
-    found = where(kept, x, _LEFT) * scale - scale * _LEFT * p
-    return x.copy_(found) if inplace else found
+    keep_mask = dropout(check_floating(x, name).new_ones(shape), p) != 0
+    scale = 0.0 if p == 1 else ((1 - p) * (1 + p * _SELU_MIN**2)) ** -0.5
+    result = where(keep_mask, x, _SELU_MIN) * scale - scale * _SELU_MIN * p
+    return x.copy_(result) if inplace else result

@@ -10,13 +10,13 @@ from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.core.registry import register
 from minigrad.core.shapes import numel
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import check_number, check_option, flat, floats_of, tensor_of
+from minigrad.functional.checks import check_floating, check_number, check_option, check_tensor, flatten_all
 from minigrad.functional.creation import arange
-from minigrad.functional.indexing import index_tensor
+from minigrad.functional.indexing import check_index
 from minigrad.functional.scattering import scatter_reduce
 from minigrad.functional.shape import repeat_interleave
 from minigrad.functional.sorting import searchsorted
-from minigrad.functional.subscript import in_range, shorten
+from minigrad.functional.subscript import check_index_range, renorm_rows
 
 
 @register
@@ -38,18 +38,18 @@ def embedding(
     """
     if sparse:
         raise ArgumentError("embedding: sparse gradients are not supported; omit sparse.")
-    at = index_tensor("embedding", input)
-    if tensor_of(weight, "embedding", "weight").ndim != 2:
+    idx = check_index("embedding", input)
+    if check_tensor(weight, "embedding", "weight").ndim != 2:
         raise ShapeError(f"embedding: weight must be 2-D, but got shape {weight.shape}.")
     rows = weight.shape[0]
     if padding_idx is not None:
         if not -rows <= padding_idx < rows:
             raise ShapeError(f"embedding: padding_idx must be within the {rows} rows of weight, but got {padding_idx}.")
         padding_idx %= rows
-    at = in_range("embedding", at, rows, 0)
+    idx = check_index_range("embedding", idx, rows, 0)
     if max_norm is not None:
-        shorten(weight, at, max_norm, norm_type)
-    return cast(Tensor, ops.embedding(weight, at, padding_idx=padding_idx, by_freq=scale_grad_by_freq))
+        renorm_rows(weight, idx, max_norm, norm_type)
+    return cast(Tensor, ops.embedding(weight, idx, padding_idx=padding_idx, by_freq=scale_grad_by_freq))
 
 
 @register
@@ -58,17 +58,17 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
     A `num_classes` of -1 means the maximum plus 1. Raises ShapeError for an index that is not a class.
     """
-    at = index_tensor("one_hot", tensor)
-    check_number(num_classes, "one_hot", "num_classes", whole=True)
+    idx = check_index("one_hot", tensor)
+    check_number(num_classes, "one_hot", "num_classes", integer=True)
     if num_classes == -1:
-        if not numel(at.shape):
+        if not numel(idx.shape):
             raise ShapeError(
                 "one_hot: can not infer total number of classes from an empty tensor.\n  Pass num_classes."
             )
-        num_classes = max(int(at.amax()), 0) + 1
-    at = in_range("one_hot", at[..., None], num_classes, at.ndim)
+        num_classes = max(int(idx.amax()), 0) + 1
+    idx = check_index_range("one_hot", idx[..., None], num_classes, idx.ndim)
     classes = tensor.new_zeros(*tensor.shape, num_classes, dtype=int64)
-    return cast(Tensor, ops.scatter(classes, at, 1, dim=tensor.ndim))
+    return cast(Tensor, ops.scatter(classes, idx, 1, dim=tensor.ndim))
 
 
 @register
@@ -101,30 +101,30 @@ def embedding_bag(
     """
     check_option(mode, ("mean", "sum", "max"), "embedding_bag", "mode")
     if sparse or (scale_grad_by_freq and mode == "max"):
-        what = "sparse gradients are not supported" if sparse else "max mode does not support scale_grad_by_freq"
-        raise ArgumentError(f"embedding_bag: {what}; omit {'sparse' if sparse else 'it'}.")
+        reason = "sparse gradients are not supported" if sparse else "max mode does not support scale_grad_by_freq"
+        raise ArgumentError(f"embedding_bag: {reason}; omit {'sparse' if sparse else 'it'}.")
     if per_sample_weights is not None and mode != "sum":
         raise ArgumentError(f'embedding_bag: per_sample_weights is only supported for mode="sum" (got mode={mode!r}).')
-    count, bags = _bags(tensor_of(input, "embedding_bag"), offsets, include_last_offset)
-    at, factors = flat(input), None if per_sample_weights is None else flat(per_sample_weights)
-    size = floats_of(weight, "embedding_bag", "weight").shape[0]
+    num_bags, bags = _assign_bags(check_tensor(input, "embedding_bag"), offsets, include_last_offset)
+    idx, sample_weights = flatten_all(input), None if per_sample_weights is None else flatten_all(per_sample_weights)
+    num_embeddings = check_floating(weight, "embedding_bag", "weight").shape[0]
     if max_norm is not None:
-        shorten(weight, in_range("embedding_bag", at, size, 0), max_norm, norm_type)
+        renorm_rows(weight, check_index_range("embedding_bag", idx, num_embeddings, 0), max_norm, norm_type)
     if padding_idx is not None:
-        if not -size <= padding_idx < size:
+        if not -num_embeddings <= padding_idx < num_embeddings:
             raise ShapeError(
-                f"embedding_bag: padding_idx must be within the {size} rows of weight, but got {padding_idx}."
+                f"embedding_bag: padding_idx must be within the {num_embeddings} rows of weight, but got {padding_idx}."
             )
-        there = at != padding_idx % size
-        at, bags, factors = at[there], bags[there], None if factors is None else factors[there]
-    rows = embedding(at, weight, scale_grad_by_freq=scale_grad_by_freq)
-    rows = rows if factors is None else rows * factors[:, None]
-    places = bags[:, None].expand(*rows.shape)
+        mask = idx != padding_idx % num_embeddings
+        idx, bags, sample_weights = idx[mask], bags[mask], None if sample_weights is None else sample_weights[mask]
+    rows = embedding(idx, weight, scale_grad_by_freq=scale_grad_by_freq)
+    rows = rows if sample_weights is None else rows * sample_weights[:, None]
+    bag_index = bags[:, None].expand(*rows.shape)
     reduce = "amax" if mode == "max" else mode
-    return scatter_reduce(rows.new_zeros((count, rows.shape[1])), 0, places, rows, reduce, include_self=False)
+    return scatter_reduce(rows.new_zeros((num_bags, rows.shape[1])), 0, bag_index, rows, reduce, include_self=False)
 
 
-def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[int, Tensor]:
+def _assign_bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[int, Tensor]:
     """Return the number of bags, and the bag of each index."""
     if input.ndim not in (1, 2) or (input.ndim == 1) is (offsets is None):
         raise ShapeError(
@@ -141,5 +141,5 @@ def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> t
     if include_last_offset and not offsets.shape[0]:
         raise ShapeError("embedding_bag: include_last_offset: number of offsets should be at least 1.")
     starts = offsets[:-1] if include_last_offset else offsets
-    places = arange(input.shape[0], device=input.device)
-    return starts.shape[0], searchsorted(starts, places.to(starts.dtype), right=True) - 1
+    positions = arange(input.shape[0], device=input.device)
+    return starts.shape[0], searchsorted(starts, positions.to(starts.dtype), right=True) - 1

@@ -15,7 +15,7 @@ from minigrad.core.tensor import Tensor, wrap
 from minigrad.functional.checks import Dims
 from minigrad.functional.views import squeeze, t, transpose, unsqueeze
 
-_SLOTS = ("_array", "_base", "_chain", "_rebased", "_requires_grad", "_step", "_storage")
+_SLOTS = ("_array", "_base", "_view_chain", "_rebase_count", "_requires_grad", "_step", "_storage")
 
 
 @register_method("unsqueeze_")
@@ -27,28 +27,28 @@ def _unsqueeze(self: Tensor, dim: int) -> Tensor:
     >>> x.unsqueeze_(0).shape, x.shape
     ((1, 2), (1, 2))
     """
-    return _become(self, "unsqueeze", lambda x: unsqueeze(x, dim))
+    return _replace_with_view(self, "unsqueeze", lambda x: unsqueeze(x, dim))
 
 
 @register_method("squeeze_")
 def _squeeze(self: Tensor, dim: Dims = None) -> Tensor:
     """Remove dimensions of size 1 in place, all or those in `dim`. Raises GraphError as `unsqueeze_`."""
-    return _become(self, "squeeze", lambda x: squeeze(x, dim))
+    return _replace_with_view(self, "squeeze", lambda x: squeeze(x, dim))
 
 
 @register_method("transpose_", "swapaxes_", "swapdims_")
 def _transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """Swap two dimensions in place. Raises GraphError as `unsqueeze_`."""
-    return _become(self, "transpose", lambda x: transpose(x, dim0, dim1))
+    return _replace_with_view(self, "transpose", lambda x: transpose(x, dim0, dim1))
 
 
 @register_method("t_")
 def _t(self: Tensor) -> Tensor:
     """Transpose this matrix in place; tensors of fewer than 2 dimensions are unchanged. Raises as `unsqueeze_`."""
-    return _become(self, "t", t)
+    return _replace_with_view(self, "t", t)
 
 
-def _become(x: Tensor, name: str, view: Callable[[Tensor], Tensor]) -> Tensor:
+def _replace_with_view(x: Tensor, name: str, view: Callable[[Tensor], Tensor]) -> Tensor:
     """Make `x` a `view` of a hidden tensor with its previous state, which becomes the base of its other views."""
     if x.requires_grad and x.is_leaf:
         raise GraphError(
@@ -62,18 +62,18 @@ def _become(x: Tensor, name: str, view: Callable[[Tensor], Tensor]) -> Tensor:
         )
     for listener in modes.metadata_changed:
         listener.metadata_changed(x, name)
-    was = x
+    previous = x
     if x._base is None:
-        was = wrap(x._array)
-        was._storage, was._step, was._requires_grad = x.storage, x._step, x._requires_grad
+        previous = wrap(x._array)
+        previous._storage, previous._step, previous._requires_grad = x.storage, x._step, x._requires_grad
     with enable_grad():
-        turned = view(was)
-    if turned is was:
+        result = view(previous)
+    if result is previous:
         return x
-    x.storage.written(f"{name}_", recorded=True)  # invalidates rules that saved this tensor in its old shape
-    turned._rebased = x.storage.rebased
+    x.storage.mark_written(f"{name}_", recorded=True)  # invalidates rules that saved this tensor in its old shape
+    result._rebase_count = x.storage.rebase_count
     for slot in _SLOTS:
-        setattr(x, slot, getattr(turned, slot))
-    if x._note("retained"):
-        x._retain_again()
+        setattr(x, slot, getattr(result, slot))
+    if x._get_extra("retained"):
+        x._move_retained_grad()
     return x

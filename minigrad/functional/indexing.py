@@ -12,16 +12,23 @@ from __future__ import annotations
 from typing import Any, Literal, cast, overload
 
 from minigrad import ops
-from minigrad.backends.limits import number
+from minigrad.backends.limits import convert_scalar
 from minigrad.core.dtypes import DTYPES, DType
 from minigrad.core.errors import DTypeError, ShapeError
 from minigrad.core.registry import register
 from minigrad.core.shapes import broadcast_shapes
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import check_same_type, flat, line, one_dim_of, shaped, tensor_of
-from minigrad.functional.subscript import in_range
+from minigrad.functional.checks import (
+    at_least_1d,
+    check_same_dtype,
+    check_single_dim,
+    check_tensor,
+    flatten_all,
+    reshape_to,
+)
+from minigrad.functional.subscript import check_index_range
 
-__all__ = ["index_tensor", "scattered"]  # for other modules; registered functions are public
+__all__ = ["check_index", "scatter_values"]  # for other modules; registered functions are public
 
 _BOOL, _INT32, _INT64 = DTYPES["bool"], DTYPES["int32"], DTYPES["int64"]
 
@@ -40,8 +47,8 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     >>> mg.gather(mg.tensor([[1.0, 2.0], [3.0, 4.0]]), 1, mg.tensor([[1], [0]])).tolist()
     [[2.0], [3.0]]
     """
-    x, at, k = _along("gather", input, dim, index)
-    return shaped(ops.gather(x, at, dim=k), index.shape)
+    x, idx, k = _prepare_along_dim("gather", input, dim, index)
+    return reshape_to(ops.gather(x, idx, dim=k), index.shape)
 
 
 @register(method=True)
@@ -51,25 +58,27 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     Raises ShapeError if they cannot be broadcast.
     """
     name = "take_along_dim"
-    x, at = tensor_of(input, name), index_tensor(name, indices)
+    x, idx = check_tensor(input, name), check_index(name, indices)
     if dim is None:
-        return take(x, flat(at))
-    k = one_dim_of(dim, x, name)
-    x, at = line(x), line(at)
-    _same_ndim(name, x, at)
-    others = broadcast_shapes(*[(*t.shape[:k], 1, *t.shape[k + 1 :]) for t in (x, at)], op=name)
-    x, at = (t.expand(*others[:k], t.shape[k], *others[k + 1 :]) for t in (x, at))
-    found = ops.gather(x, in_range(name, at, x.shape[k], k, from_end=True), dim=k)
-    return shaped(found, found.shape if input.ndim or indices.ndim else ())
+        return take(x, flatten_all(idx))
+    k = check_single_dim(dim, x, name)
+    x, idx = at_least_1d(x), at_least_1d(idx)
+    _check_same_ndim(name, x, idx)
+    batch_shape = broadcast_shapes(*[(*t.shape[:k], 1, *t.shape[k + 1 :]) for t in (x, idx)], op=name)
+    x, idx = (t.expand(*batch_shape[:k], t.shape[k], *batch_shape[k + 1 :]) for t in (x, idx))
+    result = ops.gather(x, check_index_range(name, idx, x.shape[k], k, from_end=True), dim=k)
+    return reshape_to(result, result.shape if input.ndim or indices.ndim else ())
 
 
-def scattered(input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None) -> Tensor:
+def scatter_values(input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None) -> Tensor:
     """Implement `scatter` without `reduce`."""
-    x, at, k = _along("scatter", input, dim, index)
-    single = value if src is None else src
-    c = _cut("scatter", x, at, src) if isinstance(src, Tensor) else _single("scatter", single, x.dtype)
-    c = c.expand(*at.shape) if isinstance(c, Tensor) else c
-    return shaped(ops.scatter(x, at, c, dim=k), input.shape)
+    x, idx, k = _prepare_along_dim("scatter", input, dim, index)
+    scalar = value if src is None else src
+    source = (
+        _trim_source("scatter", x, idx, src) if isinstance(src, Tensor) else _check_scalar("scatter", scalar, x.dtype)
+    )
+    source = source.expand(*idx.shape) if isinstance(source, Tensor) else source
+    return reshape_to(ops.scatter(x, idx, source, dim=k), input.shape)
 
 
 @register(method=True, in_place=True, saves_operand=False)
@@ -78,8 +87,8 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
     Shapes and errors are those of `scatter`. It adds in the order of `src`, so the result is deterministic.
     """
-    x, at, k = _along("scatter_add", input, dim, index)
-    return shaped(ops.scatter_add(x, at, _cut("scatter_add", x, at, src), dim=k), input.shape)
+    x, idx, k = _prepare_along_dim("scatter_add", input, dim, index)
+    return reshape_to(ops.scatter_add(x, idx, _trim_source("scatter_add", x, idx, src), dim=k), input.shape)
 
 
 # --- slices ---
@@ -88,11 +97,11 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 @register(method=True)
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return the slices of `input` along `dim` at the 1-d `index`, as ``input[:, index]`` for `dim` 1."""
-    x, at, k = _slices("index_select", input, dim, index)
-    if not input.ndim and at.shape != (1,):
-        raise ShapeError(f"index_select: expected an index of one element for a 0-d tensor, but got {at.shape[0]}.")
-    found = ops.index_select(x, at, dim=k)
-    return shaped(found, found.shape if input.ndim else ())
+    x, idx, k = _prepare_slices("index_select", input, dim, index)
+    if not input.ndim and idx.shape != (1,):
+        raise ShapeError(f"index_select: expected an index of one element for a 0-d tensor, but got {idx.shape[0]}.")
+    result = ops.index_select(x, idx, dim=k)
+    return reshape_to(result, result.shape if input.ndim else ())
 
 
 @register(method=True, in_place=True, saves_operand=False)
@@ -102,35 +111,37 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     `source` has the shape of `input`, with one slice per element of `index`. Raises ShapeError otherwise, and
     DTypeError for a `source` of another dtype.
     """
-    x, at, k = _slices("index_add", input, dim, index, source)
-    c = line(source)
-    c = c if alpha == 1 else c * number("index_add", alpha, c.dtype)
-    return shaped(ops.index_add(x, at, c, dim=k), input.shape)
+    x, idx, k = _prepare_slices("index_add", input, dim, index, source)
+    scaled_source = at_least_1d(source)
+    scaled_source = (
+        scaled_source if alpha == 1 else scaled_source * convert_scalar("index_add", alpha, scaled_source.dtype)
+    )
+    return reshape_to(ops.index_add(x, idx, scaled_source, dim=k), input.shape)
 
 
 @register(method=True, in_place=True, saves_operand=False)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """Return a copy with the slices of `input` at `index` replaced by those of `source`: see `index_add`."""
-    x, at, k = _slices("index_copy", input, dim, index, source)
-    return shaped(ops.index_copy(x, at, line(source), dim=k), input.shape)
+    x, idx, k = _prepare_slices("index_copy", input, dim, index, source)
+    return reshape_to(ops.index_copy(x, idx, at_least_1d(source), dim=k), input.shape)
 
 
 @register(method=True, in_place=True, saves_operand=False)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """Return a copy with the slices along `dim` at the 1-d `index` filled with `value`, a scalar or 0-d tensor."""
-    x, at, k = _slices("index_fill", input, dim, index)
-    c = _single("index_fill", value, x.dtype)
-    if isinstance(c, Tensor):
-        c = c.expand(*x.shape[:k], *at.shape, *x.shape[k + 1 :])
-    return shaped(ops.index_copy(x, at, c, dim=k), input.shape)
+    x, idx, k = _prepare_slices("index_fill", input, dim, index)
+    fill = _check_scalar("index_fill", value, x.dtype)
+    if isinstance(fill, Tensor):
+        fill = fill.expand(*x.shape[:k], *idx.shape, *x.shape[k + 1 :])
+    return reshape_to(ops.index_copy(x, idx, fill, dim=k), input.shape)
 
 
 @register(method=True)
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Return the elements of the flattened `input` at `index`, in the shape of `index`."""
-    x, at = flat(tensor_of(input, "take")), index_tensor("take", index)
-    at = in_range("take", at, x.shape[0], 0, from_end=True)
-    return cast(Tensor, ops.index_select(x, at, dim=0))
+    x, idx = flatten_all(check_tensor(input, "take")), check_index("take", index)
+    idx = check_index_range("take", idx, x.shape[0], 0, from_end=True)
+    return cast(Tensor, ops.index_select(x, idx, dim=0))
 
 
 # --- masks ---
@@ -139,17 +150,17 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 @register(method=True, in_place=True, saves_operand=False)
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """Return a copy with `value`, a scalar or 0-d tensor, where the bool `mask` is True. Both broadcast."""
-    x = tensor_of(input, "masked_fill")
-    c = _single("masked_fill", value, x.dtype)
-    broadcast_shapes(x.shape, _mask("masked_fill", mask).shape, op="masked_fill")
-    return cast(Tensor, ops.where(mask, c, x))
+    x = check_tensor(input, "masked_fill")
+    fill = _check_scalar("masked_fill", value, x.dtype)
+    broadcast_shapes(x.shape, _check_mask("masked_fill", mask).shape, op="masked_fill")
+    return cast(Tensor, ops.where(mask, fill, x))
 
 
 @register(method=True)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """Return the elements of `input` where the bool `mask` is True, as a vector. Both broadcast."""
     shape = broadcast_shapes(
-        tensor_of(input, "masked_select").shape, _mask("masked_select", mask).shape, op="masked_select"
+        check_tensor(input, "masked_select").shape, _check_mask("masked_select", mask).shape, op="masked_select"
     )
     return input.expand(*shape)[mask.expand(*shape)]
 
@@ -161,16 +172,16 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     Raises ShapeError if `source` has too few elements, DTypeError if it has another dtype.
     """
     name = "masked_scatter"
-    check_same_type(name, input=input, source=source)
-    shape = broadcast_shapes(input.shape, _mask(name, mask).shape, op=name)
-    at = ops.nonzero(flat(mask.expand(*shape)))[:, 0]
-    given = flat(source)
-    if given.shape[0] < at.shape[0]:
+    check_same_dtype(name, input=input, source=source)
+    shape = broadcast_shapes(input.shape, _check_mask(name, mask).shape, op=name)
+    idx = ops.nonzero(flatten_all(mask.expand(*shape)))[:, 0]
+    flat_source = flatten_all(source)
+    if flat_source.shape[0] < idx.shape[0]:
         raise ShapeError(
-            f"{name}: number of elements of source ({given.shape[0]}) < number of ones in mask ({at.shape[0]})."
+            f"{name}: number of elements of source ({flat_source.shape[0]}) < number of ones in mask ({idx.shape[0]})."
         )
-    written = ops.index_copy(flat(input.expand(*shape)), at, given[: at.shape[0]], dim=0)
-    return shaped(written, shape)
+    result = ops.index_copy(flatten_all(input.expand(*shape)), idx, flat_source[: idx.shape[0]], dim=0)
+    return reshape_to(result, shape)
 
 
 @overload
@@ -185,11 +196,11 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     >>> mg.nonzero(mg.tensor([[0, 5], [7, 0]])).tolist()
     [[0, 1], [1, 0]]
     """
-    x = tensor_of(input, "nonzero")
+    x = check_tensor(input, "nonzero")
     if not as_tuple:
         return ops.nonzero(x)
-    found = ops.nonzero(line(x))
-    return tuple([found[:, k] for k in range(found.shape[1])])
+    indices = ops.nonzero(at_least_1d(x))
+    return tuple([indices[:, k] for k in range(indices.shape[1])])
 
 
 @register(method=True)
@@ -201,72 +212,72 @@ def argwhere(input: Tensor) -> Tensor:
 @register(method=True)
 def count_nonzero(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Tensor:
     """Count the nonzero elements along `dim`, or all if None."""
-    return cast(Tensor, ops.ne(tensor_of(input, "count_nonzero"), 0).sum(dim))
+    return cast(Tensor, ops.ne(check_tensor(input, "count_nonzero"), 0).sum(dim))
 
 
 # --- helpers ---
 
 
-def index_tensor(name: str, index: Any) -> Tensor:
-    if tensor_of(index, name, "index").dtype in (_INT32, _INT64):
+def check_index(name: str, index: Any) -> Tensor:
+    if check_tensor(index, name, "index").dtype in (_INT32, _INT64):
         return cast(Tensor, index).to(_INT64)
     raise DTypeError(
         f"{name}: expected dtype int64 or int32 for index, but got {index.dtype.name}.\n  Write index.to(mg.int64)."
     )
 
 
-def _mask(name: str, mask: Any) -> Tensor:
-    if tensor_of(mask, name, "mask").dtype is _BOOL:
+def _check_mask(name: str, mask: Any) -> Tensor:
+    if check_tensor(mask, name, "mask").dtype is _BOOL:
         return cast(Tensor, mask)
     raise DTypeError(
         f"{name}: only supports boolean masks, but got {mask.dtype.name}.\n  Write mask.to(mg.bool), or x != 0."
     )
 
 
-def _same_ndim(name: str, x: Tensor, other: Tensor) -> None:
+def _check_same_ndim(name: str, x: Tensor, other: Tensor) -> None:
     if x.ndim != other.ndim:
         raise ShapeError(f"{name}: shapes {x.shape} and {other.shape} must have the same number of dimensions.")
 
 
-def _along(name: str, input: Any, dim: int, index: Any) -> tuple[Tensor, Tensor, int]:
+def _prepare_along_dim(name: str, input: Any, dim: int, index: Any) -> tuple[Tensor, Tensor, int]:
     """Return the checked input and index of an op along a dimension, and `dim` counted from 0."""
-    x, at = line(tensor_of(input, name)), line(index_tensor(name, index))
-    k = one_dim_of(dim, input, name)
-    _same_ndim(name, x, at)
-    if any(n > m for j, (n, m) in enumerate(zip(at.shape, x.shape, strict=True)) if j != k):
+    x, idx = at_least_1d(check_tensor(input, name)), at_least_1d(check_index(name, index))
+    k = check_single_dim(dim, input, name)
+    _check_same_ndim(name, x, idx)
+    if any(n > m for j, (n, m) in enumerate(zip(idx.shape, x.shape, strict=True)) if j != k):
         raise ShapeError(
-            f"{name}: expected index {at.shape} to be no larger than self {x.shape} apart from dimension {k}."
+            f"{name}: expected index {idx.shape} to be no larger than self {x.shape} apart from dimension {k}."
         )
-    return x, in_range(name, at, x.shape[k], k), k
+    return x, check_index_range(name, idx, x.shape[k], k), k
 
 
-def _cut(name: str, x: Tensor, at: Tensor, src: Any) -> Tensor:
-    """Return the part of `src` that is written to `x` at `at`."""
-    check_same_type(name, input=x, src=src)
-    source = line(src)
-    _same_ndim(name, source, at)
-    if any(n > m for n, m in zip(at.shape, source.shape, strict=True)):
-        raise ShapeError(f"{name}: expected index {at.shape} to be no larger than src {source.shape}.")
-    return source if source.shape == at.shape else source[tuple(slice(n) for n in at.shape)]
+def _trim_source(name: str, x: Tensor, idx: Tensor, src: Any) -> Tensor:
+    """Return the part of `src` that is written to `x` at `idx`."""
+    check_same_dtype(name, input=x, src=src)
+    source = at_least_1d(src)
+    _check_same_ndim(name, source, idx)
+    if any(n > m for n, m in zip(idx.shape, source.shape, strict=True)):
+        raise ShapeError(f"{name}: expected index {idx.shape} to be no larger than src {source.shape}.")
+    return source if source.shape == idx.shape else source[tuple(slice(n) for n in idx.shape)]
 
 
-def _slices(name: str, input: Any, dim: int, index: Any, source: Any = None) -> tuple[Tensor, Tensor, int]:
+def _prepare_slices(name: str, input: Any, dim: int, index: Any, source: Any = None) -> tuple[Tensor, Tensor, int]:
     """Return the checked input and index of an op on slices, and `dim` counted from 0."""
-    x, at = line(tensor_of(input, name)), line(index_tensor(name, index))
-    k = one_dim_of(dim, input, name)
-    if at.ndim > 1:
-        raise ShapeError(f"{name}: index is supposed to be a vector, but got shape {at.shape}; x[index] supports any.")
+    x, idx = at_least_1d(check_tensor(input, name)), at_least_1d(check_index(name, index))
+    k = check_single_dim(dim, input, name)
+    if idx.ndim > 1:
+        raise ShapeError(f"{name}: index is supposed to be a vector, but got shape {idx.shape}; x[index] supports any.")
     if source is not None:
-        check_same_type(name, input=x, source=source)
-        shape = (*x.shape[:k], *at.shape, *x.shape[k + 1 :])
-        if source.ndim != input.ndim or line(source).shape != shape:
+        check_same_dtype(name, input=x, source=source)
+        shape = (*x.shape[:k], *idx.shape, *x.shape[k + 1 :])
+        if source.ndim != input.ndim or at_least_1d(source).shape != shape:
             raise ShapeError(f"{name}: expected source of shape {shape}, one slice per index, but got {source.shape}.")
-    return x, in_range(name, at, x.shape[k], k, from_end=name == "index_fill"), k
+    return x, check_index_range(name, idx, x.shape[k], k, from_end=name == "index_fill"), k
 
 
-def _single(name: str, value: Any, dtype: DType) -> Any:
+def _check_scalar(name: str, value: Any, dtype: DType) -> Any:
     if not isinstance(value, Tensor):
-        return number(name, value, dtype)
+        return convert_scalar(name, value, dtype)
     if value.ndim:
         raise ShapeError(f"{name}: only supports a 0-dimensional value tensor, but got shape {value.shape}.")
     return value.to(dtype)

@@ -16,9 +16,9 @@ from minigrad import ops
 from minigrad.core.dtypes import ALIASES, DType, as_dtype, bool, uint8
 from minigrad.core.errors import DTypeError, GraphError, ShapeError
 from minigrad.core.grad_mode import no_grad
-from minigrad.core.registry import METHODS, add, register, register_method, register_property
-from minigrad.core.shapes import Shape, dim_of
-from minigrad.core.storage import check_device, device, get_default_device, host, is_there, memory
+from minigrad.core.registry import METHODS, add_function, register, register_method, register_property
+from minigrad.core.shapes import Shape, normalize_dim
+from minigrad.core.storage import check_device, device, get_allocator, get_default_device, is_available, to_numpy
 from minigrad.core.tensor import Tensor, wrap
 from minigrad.functional.creation import from_numpy
 
@@ -65,7 +65,7 @@ def _size(self: Tensor, dim: int | None = None) -> Any:
         return self.shape
     if not self.ndim:
         raise ShapeError(f"size: dimension specified as {dim}, but the tensor has no dimensions.")
-    return self.shape[dim_of(dim, self.ndim, "size")]
+    return self.shape[normalize_dim(dim, self.ndim, "size")]
 
 
 @register_method("dim", "ndimension")
@@ -95,22 +95,22 @@ def _item(self: Tensor) -> float | int:
     """Return the only element as a Python scalar. Raises ShapeError unless there is exactly one."""
     if self._array.size != 1:
         raise ShapeError(f"item: a tensor with {numel(self)} elements cannot be converted to a scalar; see tolist().")
-    return cast(float, host(self._array).item())
+    return cast(float, to_numpy(self._array).item())
 
 
 @register_method("tolist")
 def _tolist(self: Tensor) -> Any:
     """Return the elements as nested lists of Python scalars, or one scalar for a 0-d tensor."""
-    return host(self._array).tolist()
+    return to_numpy(self._array).tolist()
 
 
 @register_method("__bool__")
-def _truth(self: Tensor) -> builtins.bool:
+def _bool(self: Tensor) -> builtins.bool:
     if self._array.size != 1:
         raise ShapeError(
             f"bool: boolean value of a tensor with {numel(self)} elements is ambiguous.\n  Write x.any() or x.all()."
         )
-    return builtins.bool(host(self._array).item())
+    return builtins.bool(to_numpy(self._array).item())
 
 
 @register_method("__float__")
@@ -130,20 +130,20 @@ def _index(self: Tensor) -> int:
             "index: only integer tensors of a single element can be converted to an index, but got "
             f"{self.dtype.name} {self.shape}."
         )
-    return int(host(self._array).item())
+    return int(to_numpy(self._array).item())
 
 
 @register_method("__len__")
 def _len(self: Tensor) -> int:
-    return _row(self, "len")
+    return _first_dim_size(self, "len")
 
 
 @register_method("__iter__")
 def _iter(self: Tensor) -> Iterator[Tensor]:
-    return (self[k] for k in range(_row(self, "iter")))
+    return (self[k] for k in range(_first_dim_size(self, "iter")))
 
 
-def _row(x: Tensor, name: str) -> int:
+def _first_dim_size(x: Tensor, name: str) -> int:
     if not x.ndim:
         raise DTypeError(f"{name}: not supported for a 0-d tensor; item() returns its value.")
     return x.shape[0]
@@ -151,7 +151,7 @@ def _row(x: Tensor, name: str) -> int:
 
 @register_method("__contains__")
 def _contains(self: Tensor, element: Any) -> builtins.bool:
-    return builtins.bool(host(ops.eq(self.detach(), element)._array).any())
+    return builtins.bool(to_numpy(ops.eq(self.detach(), element)._array).any())
 
 
 # --- to NumPy and other array libraries ---
@@ -164,29 +164,29 @@ def _numpy(self: Tensor, *, force: builtins.bool = False) -> Any:
     Raises GraphError if the tensor requires grad, unless `force`, which is short for ``detach().numpy()``.
     """
     if not force:
-        _check_free(self, "numpy", "NumPy", "x.detach().numpy()")
-    return host(self._array)
+        _check_no_grad(self, "numpy", "NumPy", "x.detach().numpy()")
+    return to_numpy(self._array)
 
 
 @register_method("__array__")
 def _array(self: Tensor, dtype: Any = None, copy: builtins.bool | None = None) -> Any:
-    _check_free(self, "numpy", "NumPy", "x.detach().numpy()")
+    _check_no_grad(self, "numpy", "NumPy", "x.detach().numpy()")
     if copy is False and dtype is not None and np.dtype(dtype) != self._array.dtype:
         raise ValueError(
             f"A tensor of dtype {self.dtype.name} cannot become an array of {np.dtype(dtype)} without a copy."
         )
-    return np.array(host(self._array), dtype) if copy else np.asarray(host(self._array), dtype)
+    return np.array(to_numpy(self._array), dtype) if copy else np.asarray(to_numpy(self._array), dtype)
 
 
 @register_method("__dlpack__")
 def _dlpack(self: Tensor, **options: Any) -> Any:
-    _check_free(self, "__dlpack__", "the other library", "x.detach()")
-    return host(self._array).__dlpack__(**options)
+    _check_no_grad(self, "__dlpack__", "the other library", "x.detach()")
+    return to_numpy(self._array).__dlpack__(**options)
 
 
 @register_method("__dlpack_device__")
 def _dlpack_device(self: Tensor) -> tuple[int, int]:
-    return cast(tuple[int, int], host(self._array).__dlpack_device__())
+    return cast(tuple[int, int], to_numpy(self._array).__dlpack_device__())
 
 
 @register
@@ -205,10 +205,11 @@ def from_dlpack(ext_tensor: Any) -> Tensor:
     return from_numpy(array)
 
 
-def _check_free(x: Tensor, name: str, who: str, instead: str) -> None:
+def _check_no_grad(x: Tensor, name: str, consumer: str, alternative: str) -> None:
     if x.requires_grad:
         raise GraphError(
-            f"{name}: can't be called on a tensor that requires grad; {who} would lose the gradient.\n  Use {instead}."
+            f"{name}: can't be called on a tensor that requires grad; {consumer} would lose the gradient.\n"
+            f"  Use {alternative}."
         )
 
 
@@ -216,7 +217,7 @@ def _check_free(x: Tensor, name: str, who: str, instead: str) -> None:
 
 
 @register_method("__copy__")
-def _copied(self: Tensor) -> Tensor:
+def _copy(self: Tensor) -> Tensor:
     """Return a leaf that shares memory, for ``copy.copy``."""
     _check_leaf(self, "copy")
     out = self.detach()
@@ -225,31 +226,31 @@ def _copied(self: Tensor) -> Tensor:
 
 
 @register_method("__deepcopy__")
-def _deepcopied(self: Tensor, memo: dict[int, Any]) -> Tensor:
+def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     """Return a leaf with copies of data and gradient, for ``copy.deepcopy``; views become independent."""
     _check_leaf(self, "deepcopy")
     if id(self) not in memo:
-        memo[id(self)] = out = _rebuilt(self._array.copy(), self.requires_grad)
-        out.grad = None if self.grad is None else _deepcopied(self.grad, memo)
+        memo[id(self)] = out = _build_leaf(self._array.copy(), self.requires_grad)
+        out.grad = None if self.grad is None else _deepcopy(self.grad, memo)
     return cast(Tensor, memo[id(self)])
 
 
 @register_method("__reduce_ex__")
-def _reduced(self: Tensor, protocol: int) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
+def _reduce_ex(self: Tensor, protocol: int) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
     """Support ``pickle``: store elements, device and `requires_grad`. Each view stores its own copy."""
     _check_leaf(self, "pickle")
-    array = np.ascontiguousarray(host(self._array)).reshape(self.shape)
+    array = np.ascontiguousarray(to_numpy(self._array)).reshape(self.shape)
     return _unpickled, (array, str(self.device), self.requires_grad)
 
 
-def _unpickled(array: Any, place: str, requires_grad: builtins.bool) -> Tensor:
+def _unpickled(array: Any, device_name: str, requires_grad: builtins.bool) -> Tensor:
     """Rebuild a tensor on the device it was pickled on, or on the default device if that is not available."""
-    there = device(place) if is_there(device(place)) else get_default_device()
-    known = array.view(array.dtype.name)  # unpickled dtypes are new objects, and kernels compare by identity
-    return _rebuilt(memory(there).copied(known), requires_grad)
+    target = device(device_name) if is_available(device(device_name)) else get_default_device()
+    native = array.view(array.dtype.name)  # unpickled dtypes are new objects, and kernels compare by identity
+    return _build_leaf(get_allocator(target).copy(native), requires_grad)
 
 
-def _rebuilt(array: Any, requires_grad: builtins.bool) -> Tensor:
+def _build_leaf(array: Any, requires_grad: builtins.bool) -> Tensor:
     out = wrap(array)
     out._requires_grad = requires_grad
     return out
@@ -296,7 +297,7 @@ def _is_cuda(self: Tensor) -> builtins.bool:
     return self.device.type == "cuda"
 
 
-def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
+def _make_conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
     def convert(self: Tensor) -> Tensor:
         return self.to(dtype)
 
@@ -307,28 +308,31 @@ def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
     return convert
 
 
-def _refused(name: str) -> Callable[[Tensor], Tensor]:
+def _make_refusal(name: str) -> Callable[[Tensor], Tensor]:
     """Return a method `name` that raises and explains why the dtype does not exist."""
 
-    def refuse(self: Tensor) -> Tensor:
+    def raise_unsupported(self: Tensor) -> Tensor:
         raise DTypeError(
             f"{name}: not supported; float32 is the smallest floating-point dtype and works on every device.\n"
             f"  Omit .{name}(), or write .float()."
         )
 
-    refuse.__name__, refuse.__doc__ = name, "Raise DTypeError: float32 is the smallest floating-point dtype."
-    return refuse
+    raise_unsupported.__name__, raise_unsupported.__doc__ = (
+        name,
+        "Raise DTypeError: float32 is the smallest floating-point dtype.",
+    )
+    return raise_unsupported
 
 
 # --- .data ---
 
 
-def _set_data(self: Tensor, new: Any) -> None:
-    if not isinstance(new, Tensor) or (new.shape, new.dtype) != (self.shape, self.dtype):
-        asked = f"{new.dtype.name} {new.shape}" if isinstance(new, Tensor) else type(new).__name__
-        raise ShapeError(f"data: expected a tensor of dtype {self.dtype.name} and shape {self.shape}, but got {asked}.")
+def _set_data(self: Tensor, value: Any) -> None:
+    if not isinstance(value, Tensor) or (value.shape, value.dtype) != (self.shape, self.dtype):
+        got = f"{value.dtype.name} {value.shape}" if isinstance(value, Tensor) else type(value).__name__
+        raise ShapeError(f"data: expected a tensor of dtype {self.dtype.name} and shape {self.shape}, but got {got}.")
     with no_grad():
-        self.copy_(new)
+        self.copy_(value)
 
 
 @register_property("data", _set_data)
@@ -353,7 +357,7 @@ def _data(self: Tensor) -> Tensor:
 @register_method("to")
 def _to(
     self: Tensor,
-    *what: Any,
+    *args: Any,
     dtype: DType | None = None,
     device: str | None = None,
     copy: builtins.bool = False,
@@ -363,24 +367,24 @@ def _to(
 
     `non_blocking` is ignored. Raises DeviceError if the device is not available.
     """
-    for one in what:
-        if isinstance(one, Tensor):
-            dtype, device = one.dtype, one.device
-        elif isinstance(one, str):
-            device = one
-        elif one is not None:
-            dtype = one
-    place = check_device(device, "to")
-    if device is not None and place != self.device:
-        self = cast(Tensor, ops.move(self, device=place, source=self.device))
+    for arg in args:
+        if isinstance(arg, Tensor):
+            dtype, device = arg.dtype, arg.device
+        elif isinstance(arg, str):
+            device = arg
+        elif arg is not None:
+            dtype = arg
+    target = check_device(device, "to")
+    if device is not None and target != self.device:
+        self = cast(Tensor, ops.move(self, device=target, source=self.device))
     if dtype is None or as_dtype(dtype) is self.dtype:
         return self.clone() if copy else self
-    kind = as_dtype(dtype)
-    return cast(Tensor, ops.to(self if kind.is_floating_point else self.detach(), dtype=kind))
+    out_dtype = as_dtype(dtype)
+    return cast(Tensor, ops.to(self if out_dtype.is_floating_point else self.detach(), dtype=out_dtype))
 
 
 METHODS["__array_ufunc__"] = None  # makes NumPy defer array + tensor to the tensor, which raises a clear error
 for _name, _dtype in {"bool": bool, "byte": uint8, **ALIASES}.items():
-    add(__name__, _name, method=_conversion(_name, _dtype))
+    add_function(__name__, _name, method=_make_conversion(_name, _dtype))
 for _name in ("bfloat16", "half"):
-    add(__name__, _name, method=_refused(_name))
+    add_function(__name__, _name, method=_make_refusal(_name))

@@ -14,27 +14,27 @@ from minigrad.core.errors import ShapeError
 from minigrad.core.registry import register
 from minigrad.core.shapes import broadcast_shapes
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import check_same_type, floats_of
+from minigrad.functional.checks import check_floating, check_same_dtype
 from minigrad.functional.creation import eye
 from minigrad.functional.elementwise import where
-from minigrad.functional.return_types import SignedLogarithm
+from minigrad.functional.return_types import SlogdetResult
+
+__all__ = ["check_right_hand_sides", "check_square"]  # for other modules; registered functions are public anyway
 
 
-@register
-def squares_of(x: Any, op: str, argument: str = "A") -> Tensor:
+def check_square(x: Any, op: str, argument: str = "A") -> Tensor:
     """Return `x`. Raises unless it is a batch of floating-point square matrices."""
-    given = floats_of(x, op, argument)
-    if given.ndim < 2 or given.shape[-1] != given.shape[-2]:
+    matrices = check_floating(x, op, argument)
+    if matrices.ndim < 2 or matrices.shape[-1] != matrices.shape[-2]:
         raise ShapeError(
-            f"{op}: {argument} must be batches of square matrices, (…, n, n), but got shape {given.shape}."
+            f"{op}: {argument} must be batches of square matrices, (…, n, n), but got shape {matrices.shape}."
         )
-    return given
+    return matrices
 
 
-@register
-def sides_of(A: Tensor, B: Tensor, op: str) -> None:
+def check_right_hand_sides(A: Tensor, B: Tensor, op: str) -> None:
     """Raise unless `B` has right-hand sides, (…, n, k), for the square matrices `A`, (…, n, n)."""
-    check_same_type(op, A=A, B=B)
+    check_same_dtype(op, A=A, B=B)
     if B.ndim < 2 or B.shape[-2] != A.shape[-1]:
         raise ShapeError(
             f"{op}: incompatible shapes of A {A.shape} and B {B.shape}: each column of B is a right-hand side of "
@@ -51,7 +51,7 @@ def inverse(input: Tensor) -> Tensor:
     >>> inverse(mg.tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-    return cast(Tensor, ops.inverse(squares_of(input, "inverse", "input")))
+    return cast(Tensor, ops.inverse(check_square(input, "inverse", "input")))
 
 
 @register(method=True)
@@ -64,13 +64,13 @@ def det(input: Tensor) -> Tensor:
     >>> A.grad.round(decimals=4).tolist()
     [[4.0, -2.0], [-2.0, 1.0]]
     """
-    return cast(Tensor, ops.det(squares_of(input, "det", "input")))
+    return cast(Tensor, ops.det(check_square(input, "det", "input")))
 
 
 @register(method=True)
-def slogdet(input: Tensor) -> SignedLogarithm:
+def slogdet(input: Tensor) -> SlogdetResult:
     """Return the sign of each determinant, -1, 0 or 1, and the log of its absolute value, without overflow."""
-    return SignedLogarithm(*ops.slogdet(squares_of(input, "slogdet", "input")))
+    return SlogdetResult(*ops.slogdet(check_square(input, "slogdet", "input")))
 
 
 @register(method=True)
@@ -90,22 +90,22 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     >>> cholesky(mg.tensor([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-    given = squares_of(input, "cholesky", "input")
-    return ops.cholesky(given.mT).mT if upper else cast(Tensor, ops.cholesky(given))
+    matrices = check_square(input, "cholesky", "input")
+    return ops.cholesky(matrices.mT).mT if upper else cast(Tensor, ops.cholesky(matrices))
 
 
 @register(method=True)
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """Solve ``L @ L.mT @ X = input``, (…, n, k), for X, where L is `input2`, or its transpose if `upper`."""
-    half = squares_of(input2, "cholesky_solve", "input2")
-    sides_of(half, input, "cholesky_solve")
-    below, above = (half.mT, half) if upper else (half, half.mT)
-    first = ops.solve_triangular(below, input, upper=False, unitriangular=False)
-    return cast(Tensor, ops.solve_triangular(above, first, upper=True, unitriangular=False))
+    factor = check_square(input2, "cholesky_solve", "input2")
+    check_right_hand_sides(factor, input, "cholesky_solve")
+    lower_factor, upper_factor = (factor.mT, factor) if upper else (factor, factor.mT)
+    intermediate = ops.solve_triangular(lower_factor, input, upper=False, unitriangular=False)
+    return cast(Tensor, ops.solve_triangular(upper_factor, intermediate, upper=True, unitriangular=False))
 
 
 @register(method=True)
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """Return the inverse of ``L @ L.mT``, where L is `input`, or its transpose if `upper`."""
-    half = squares_of(input, "cholesky_inverse", "input")
-    return cholesky_solve(eye(half.shape[-1], dtype=half.dtype, device=half.device), half, upper)
+    factor = check_square(input, "cholesky_inverse", "input")
+    return cholesky_solve(eye(factor.shape[-1], dtype=factor.dtype, device=factor.device), factor, upper)

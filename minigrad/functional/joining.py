@@ -10,9 +10,9 @@ from minigrad import ops
 from minigrad.core.dtypes import int64, result_type
 from minigrad.core.errors import ShapeError
 from minigrad.core.registry import register
-from minigrad.core.shapes import dim_of
+from minigrad.core.shapes import normalize_dim
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import flat, line, shaped, tensor_of
+from minigrad.functional.checks import at_least_1d, check_tensor, flatten_all, reshape_to
 from minigrad.functional.creation import tensor
 from minigrad.functional.shape import atleast_2d
 from minigrad.functional.views import meshgrid, unsqueeze
@@ -28,23 +28,26 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     >>> mg.cat([mg.tensor([1, 2]), mg.tensor([3.0])]).tolist()
     [1.0, 2.0, 3.0]
     """
-    given = [tensor_of(x, "cat", "one of tensors") for x in tensors]
-    if not given:
+    tensor_list = [check_tensor(x, "cat", "one of tensors") for x in tensors]
+    if not tensor_list:
         raise ShapeError("cat: expected a non-empty list of tensors.")
-    if any(x.ndim == 0 for x in given):
+    if any(x.ndim == 0 for x in tensor_list):
         raise ShapeError("cat: zero-dimensional tensors cannot be concatenated.\n  Write stack([a, b]).")
-    target = result_type([x.dtype for x in given])
-    like = next((x.shape for x in given if x.shape != (0,)), (0,))
-    k = dim_of(dim, len(like), "cat")
-    none = (*like[:k], 0, *like[k + 1 :])
-    kept = [
-        x if x.shape != (0,) or x.shape == none else ops.reshape(x, shape=none) for x in (x.to(target) for x in given)
+    dtype = result_type([x.dtype for x in tensor_list])
+    reference_shape = next((x.shape for x in tensor_list if x.shape != (0,)), (0,))
+    k = normalize_dim(dim, len(reference_shape), "cat")
+    empty_shape = (*reference_shape[:k], 0, *reference_shape[k + 1 :])
+    operands = [
+        x if x.shape != (0,) or x.shape == empty_shape else ops.reshape(x, shape=empty_shape)
+        for x in (x.to(dtype) for x in tensor_list)
     ]
-    rests = [(*x.shape[:k], *x.shape[k + 1 :]) for x in kept]
-    if any(x.ndim != kept[0].ndim or rest != rests[0] for x, rest in zip(kept, rests, strict=True)):
-        shapes = ", ".join(str(x.shape) for x in given)
+    other_sizes = [(*x.shape[:k], *x.shape[k + 1 :]) for x in operands]
+    if any(
+        x.ndim != operands[0].ndim or sizes != other_sizes[0] for x, sizes in zip(operands, other_sizes, strict=True)
+    ):
+        shapes = ", ".join(str(x.shape) for x in tensor_list)
         raise ShapeError(f"cat: sizes of tensors must match except in dimension {k}, but got shapes {shapes}.")
-    return cast(Tensor, ops.cat(*kept, dim=k, sizes=tuple([x.shape[k] for x in kept])))
+    return cast(Tensor, ops.cat(*operands, dim=k, sizes=tuple([x.shape[k] for x in operands])))
 
 
 @register
@@ -56,26 +59,26 @@ def concat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 @register
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Concatenate `tensors`, all of one shape, along a new dimension `dim`, in their common dtype."""
-    shapes = sorted({tensor_of(x, "stack", "one of tensors").shape for x in tensors})
+    shapes = sorted({check_tensor(x, "stack", "one of tensors").shape for x in tensors})
     if len(shapes) != 1:
         raise ShapeError(
             f"stack: expected tensors of equal size, but got {' and '.join(map(str, shapes)) or 'an empty list'}."
         )
-    return cat([unsqueeze(x, dim) for x in tensors], dim_of(dim, len(shapes[0]) + 1, "stack"))
+    return cat([unsqueeze(x, dim) for x in tensors], normalize_dim(dim, len(shapes[0]) + 1, "stack"))
 
 
 @register
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """Stack tensors horizontally: concatenate along dimension 1, or along 0 if they are 1-d or 0-d."""
-    given = [line(tensor_of(x, "hstack", "one of tensors")) for x in tensors]
-    return cat(given, 0 if given and given[0].ndim == 1 else 1)
+    rows = [at_least_1d(check_tensor(x, "hstack", "one of tensors")) for x in tensors]
+    return cat(rows, 0 if rows and rows[0].ndim == 1 else 1)
 
 
 @register
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """Stack tensors vertically: concatenate along dimension 0, with 1-d and 0-d tensors as rows."""
-    given = [tensor_of(x, "vstack", "one of tensors") for x in tensors]
-    return cat([x if x.ndim > 1 else flat(x)[None] for x in given])
+    tensor_list = [check_tensor(x, "vstack", "one of tensors") for x in tensors]
+    return cat([x if x.ndim > 1 else flatten_all(x)[None] for x in tensor_list])
 
 
 @register
@@ -87,7 +90,7 @@ def concatenate(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 @register
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """Concatenate tensors along dimension 1, with 1-d tensors (n,) as columns (n, 1)."""
-    return cat([x if x.ndim > 1 else shaped(x, (x.shape[0] if x.ndim else 1, 1)) for x in tensors], 1)
+    return cat([x if x.ndim > 1 else reshape_to(x, (x.shape[0] if x.ndim else 1, 1)) for x in tensors], 1)
 
 
 @register
@@ -110,13 +113,13 @@ def block_diag(*tensors: Tensor) -> Tensor:
     >>> mg.block_diag(mg.tensor([[1, 2]]), mg.tensor(3)).tolist()
     [[1, 2, 0], [0, 0, 3]]
     """
-    if any(tensor_of(x, "block_diag").ndim > 2 for x in tensors):
+    if any(check_tensor(x, "block_diag").ndim > 2 for x in tensors):
         raise ShapeError("block_diag: input tensors must have 2 or fewer dimensions.")
-    blocks = [shaped(x, (*(1,) * (2 - x.ndim), *x.shape)) for x in tensors]
-    ends = list(itertools.accumulate([x.shape[1] for x in blocks], initial=0))
+    blocks = [reshape_to(x, (*(1,) * (2 - x.ndim), *x.shape)) for x in tensors]
+    column_offsets = list(itertools.accumulate([x.shape[1] for x in blocks], initial=0))
     rows = []
-    for x, start, end in zip(blocks, ends, ends[1:], strict=False):
-        before, after = (x.new_zeros((x.shape[0], n)) for n in (start, ends[-1] - end))
+    for x, start, end in zip(blocks, column_offsets, column_offsets[1:], strict=False):
+        before, after = (x.new_zeros((x.shape[0], n)) for n in (start, column_offsets[-1] - end))
         rows.append(cat([before, x, after], 1))
     return cat(rows, 0)
 
@@ -124,16 +127,16 @@ def block_diag(*tensors: Tensor) -> Tensor:
 @register
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """Return the Cartesian product of 1-d `tensors`, one combination per row; a single tensor is returned as is."""
-    if any(tensor_of(x, "cartesian_prod").ndim != 1 for x in tensors):
+    if any(check_tensor(x, "cartesian_prod").ndim != 1 for x in tensors):
         raise ShapeError("cartesian_prod: expected 1-d tensors.")
-    return tensors[0] if len(tensors) == 1 else stack([flat(x) for x in meshgrid(*tensors, indexing="ij")], 1)
+    return tensors[0] if len(tensors) == 1 else stack([flatten_all(x) for x in meshgrid(*tensors, indexing="ij")], 1)
 
 
 @register
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """Return all combinations of `r` elements of a 1-d `input`, in order, one per row, optionally with replacement."""
-    if tensor_of(input, "combinations").ndim != 1 or r < 0:
+    if check_tensor(input, "combinations").ndim != 1 or r < 0:
         raise ShapeError(f"combinations: expected a 1-d input and a non-negative r, but got {input.shape} and r={r}.")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    places = list(choose(range(input.shape[0]), r))
-    return input[tensor(places, dtype=int64, device=input.device).reshape(len(places), r)] if r else input[:0]
+    indices = list(choose(range(input.shape[0]), r))
+    return input[tensor(indices, dtype=int64, device=input.device).reshape(len(indices), r)] if r else input[:0]

@@ -10,7 +10,14 @@ from minigrad.core.modes import modes
 from minigrad.core.registry import register
 from minigrad.core.shapes import Shape, broadcast_shapes, check_equal_shapes
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import check_same_type, check_stretches, dim_of_some, scaled, shaped, tensor_of
+from minigrad.functional.checks import (
+    check_broadcastable,
+    check_nonscalar_dim,
+    check_same_dtype,
+    check_tensor,
+    reshape_to,
+    scale_operand,
+)
 from minigrad.functional.creation import arange
 from minigrad.functional.einsum import tensordot
 from minigrad.functional.joining import stack
@@ -30,7 +37,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     >>> matmul(tensor([[1.0, 2.0]]), tensor([3.0, 4.0]))
     tensor([11.])
     """
-    check_same_type("matmul", input=tensor_of(input, "matmul"), other=tensor_of(other, "matmul", "other"))
+    check_same_dtype("matmul", input=check_tensor(input, "matmul"), other=check_tensor(other, "matmul", "other"))
     if not input.ndim or not other.ndim:
         raise ShapeError(
             f"matmul: both arguments need to be at least 1-d, but they are {input.ndim}-d and {other.ndim}-d.\n"
@@ -38,7 +45,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         )
     inner = other.shape[-2] if other.ndim > 1 else other.shape[0]
     if input.shape[-1] != inner:
-        raise ShapeError(_unequal("matmul", input.shape, other.shape, input.shape[-1], inner))
+        raise ShapeError(_mismatch_message("matmul", input.shape, other.shape, input.shape[-1], inner))
     broadcast_shapes(input.shape[:-2], other.shape[:-2], op="matmul")
     if modes.strict and input.ndim > 2 and other.ndim > 2:
         check_equal_shapes({"batches of input": input.shape[:-2], "batches of other": other.shape[:-2]}, "matmul")
@@ -103,7 +110,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
     Raises ShapeError if these sizes do not match and DTypeError if the dtypes differ.
     """
-    tensor_of(input, "linear"), tensor_of(weight, "linear", "weight")
+    check_tensor(input, "linear"), check_tensor(weight, "linear", "weight")
     if weight.ndim == 1 and bias is None:
         return matmul(input, weight)
     if weight.ndim != 2 or not input.ndim or input.shape[-1] != weight.shape[1]:
@@ -111,7 +118,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             f"linear: input and weight shapes cannot be multiplied ({input.shape} and {weight.shape}).\n"
             "  Expected an input of shape (…, in) and a weight of shape (out, in)."
         )
-    check_same_type("linear", input=input, weight=weight, bias=bias)
+    check_same_dtype("linear", input=input, weight=weight, bias=bias)
     if bias is not None and bias.shape not in ((), (1,), weight.shape[:1]):
         raise ShapeError(f"linear: expected bias of shape {weight.shape[:1]}, but got {bias.shape}.")
     return cast(Tensor, ops.linear(input, weight, bias))
@@ -124,7 +131,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     Raises ShapeError if these sizes do not match and DTypeError if the dtypes differ.
     """
     for name, x in (("input1", input1), ("input2", input2), ("weight", weight)):
-        tensor_of(x, "bilinear", name)
+        check_tensor(x, "bilinear", name)
     n, m = input1.shape[-1:], input2.shape[-1:]
     if weight.ndim != 3 or (*n, *m) != weight.shape[1:] or input1.shape[:-1] != input2.shape[:-1]:
         raise ShapeError(
@@ -141,38 +148,38 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
 
     Raises DTypeError for a float `beta` or `alpha` with integer tensors, where PyTorch truncates them.
     """
-    return _added("addmm", input, mm(mat1, mat2), beta, alpha)
+    return _add_scaled("addmm", input, mm(mat1, mat2), beta, alpha)
 
 
 @register(method=True, in_place=True)
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """Return ``beta * input + alpha * (mat @ vec)``; see `addmm`."""
-    return _added("addmv", input, mv(mat, vec), beta, alpha)
+    return _add_scaled("addmv", input, mv(mat, vec), beta, alpha)
 
 
 @register(method=True, in_place=True)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """Return ``beta * input + alpha * bmm(batch1, batch2)``; see `addmm`."""
-    return _added("baddbmm", input, bmm(batch1, batch2), beta, alpha)
+    return _add_scaled("baddbmm", input, bmm(batch1, batch2), beta, alpha)
 
 
 @register(method=True, in_place=True)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """Return ``beta * input + alpha * sum(batch1 @ batch2)``, summed over the batch: (b, n, k) @ (b, k, m)."""
     product = cast(Tensor, ops.sum(bmm(batch1, batch2), dim=(0,), keepdim=False))
-    return _added("addbmm", input, product.to(batch1.dtype), beta, alpha)
+    return _add_scaled("addbmm", input, product.to(batch1.dtype), beta, alpha)
 
 
 @register(method=True, in_place=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """Return ``beta * input + alpha * outer(vec1, vec2)``."""
-    return _added("addr", input, outer(vec1, vec2), beta, alpha)
+    return _add_scaled("addr", input, outer(vec1, vec2), beta, alpha)
 
 
 @register(method=True)
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """Sum the products along the last dimensions, which must match; multiply if either tensor is 0-d."""
-    if not tensor_of(input, "inner").ndim or not tensor_of(other, "inner", "other").ndim:
+    if not check_tensor(input, "inner").ndim or not check_tensor(other, "inner", "other").ndim:
         return input * other
     if input.shape[-1] != other.shape[-1]:
         raise ShapeError(f"inner: the last dimensions must match, but got shapes {input.shape} and {other.shape}.")
@@ -182,11 +189,11 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 @register
 def vander(x: Tensor, N: int | None = None, *, increasing: bool = False) -> Tensor:
     """Return the Vandermonde matrix of `x` (n,): columns x**(N-1) … x**0, or `increasing` powers. `N` defaults to n."""
-    if tensor_of(x, "vander").ndim != 1:
+    if check_tensor(x, "vander").ndim != 1:
         raise ShapeError(f"vander: expected a 1-d tensor, but got shape {x.shape}; linalg.vander takes batches.")
-    powers = arange(x.shape[0] if N is None else N, device=x.device)
-    found: Tensor = x[:, None] ** (powers if increasing else flip(powers, [0]))
-    return found
+    exponents = arange(x.shape[0] if N is None else N, device=x.device)
+    matrix: Tensor = x[:, None] ** (exponents if increasing else flip(exponents, [0]))
+    return matrix
 
 
 @register(method=True)
@@ -198,10 +205,10 @@ def ger(input: Tensor, vec2: Tensor) -> Tensor:
 @register
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """Multiply several matrices, from left to right."""
-    found = tensor_of(matrices[0], "chain_matmul")
+    product = check_tensor(matrices[0], "chain_matmul")
     for x in matrices[1:]:
-        found = matmul(found, x)
-    return found
+        product = matmul(product, x)
+    return product
 
 
 @register(method=True)
@@ -214,12 +221,16 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     >>> mg.cross(mg.tensor([1.0, 0.0, 0.0]), mg.tensor([0.0, 1.0, 0.0])).tolist()
     [0.0, 0.0, 1.0]
     """
-    if tensor_of(input, "cross").ndim != tensor_of(other, "cross", "other").ndim:
+    if check_tensor(input, "cross").ndim != check_tensor(other, "cross", "other").ndim:
         raise ShapeError(f"cross: {input.shape} and {other.shape} do not have the same number of dimensions.")
-    if dim is not None and {x.shape[dim_of_some(x, dim, "cross")] for x in (input, other)} != {3}:
+    if dim is not None and {x.shape[check_nonscalar_dim(x, dim, "cross")] for x in (input, other)} != {3}:
         raise ShapeError(f"cross: {input.shape} and {other.shape} are not vectors of three elements along dim={dim}.")
     a, b = broadcast_tensors(input, other)
-    k = next((k for k, n in enumerate(a.shape) if n == 3), None) if dim is None else dim_of_some(a, dim, "cross")
+    k = (
+        next((k for k, n in enumerate(a.shape) if n == 3), None)
+        if dim is None
+        else check_nonscalar_dim(a, dim, "cross")
+    )
     if k is None or a.shape[k] != 3:
         raise ShapeError(f"cross: expected a dimension of size 3, but got shape {a.shape} with {dim=}.")
     (a0, a1, a2), (b0, b1, b2) = a.unbind(k), b.unbind(k)
@@ -229,11 +240,11 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 @register(method=True)
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """Return the Kronecker product: `input` with each element replaced by its product with `other`."""
-    ndim = max(tensor_of(input, "kron").ndim, tensor_of(other, "kron", "other").ndim)
-    a, b = (shaped(x, (*(1,) * (ndim - x.ndim), *x.shape)) for x in (input, other))
-    spread = shaped(a, tuple(n for size in a.shape for n in (size, 1)))
-    tiles = shaped(b, tuple(n for size in b.shape for n in (1, size)))
-    return shaped(spread * tiles, tuple(m * n for m, n in zip(a.shape, b.shape, strict=True)))
+    ndim = max(check_tensor(input, "kron").ndim, check_tensor(other, "kron", "other").ndim)
+    a, b = (reshape_to(x, (*(1,) * (ndim - x.ndim), *x.shape)) for x in (input, other))
+    expanded = reshape_to(a, tuple(n for size in a.shape for n in (size, 1)))
+    tiles = reshape_to(b, tuple(n for size in b.shape for n in (1, size)))
+    return reshape_to(expanded * tiles, tuple(m * n for m, n in zip(a.shape, b.shape, strict=True)))
 
 
 @register(method=True)
@@ -247,27 +258,29 @@ def trace(input: Tensor) -> Tensor:
 # --- helpers ---
 
 
-def _added(name: str, input: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
-    check_same_type(name, input=input, product=product)
-    check_stretches(input, product.shape, name, "input")
-    product = scaled(alpha, product, product, name)
+def _add_scaled(name: str, input: Tensor, product: Tensor, beta: float, alpha: float) -> Tensor:
+    check_same_dtype(name, input=input, product=product)
+    check_broadcastable(input, product.shape, name, "input")
+    product = scale_operand(alpha, product, product, name)
     if beta == 0:
         return ops.where(False, input, product) if input.requires_grad and modes.grad else product
-    return cast(Tensor, scaled(beta, input, input, name, "beta") + product)
+    return cast(Tensor, scale_operand(beta, input, input, name, "beta") + product)
 
 
-def _check_dims(name: str, ndim: int, *operands: Tensor) -> None:
-    for k, x in enumerate(operands):
-        tensor_of(x, name, f"operand {k}")
-    if any(x.ndim != ndim for x in operands):
-        shapes = " and ".join(str(x.shape) for x in operands)
+def _check_dims(name: str, ndim: int, *tensors: Tensor) -> None:
+    for k, x in enumerate(tensors):
+        check_tensor(x, name, f"operand {k}")
+    if any(x.ndim != ndim for x in tensors):
+        shapes = " and ".join(str(x.shape) for x in tensors)
         raise ShapeError(f"{name}: expected {ndim}-d tensors, but got {shapes}; matmul takes any.")
 
 
-def _unequal(name: str, a: Shape, b: Shape, left: int, right: int) -> str:
-    text = f"{name}: mat1 and mat2 shapes cannot be multiplied ({a} @ {b}): the inner sizes {left} and {right} differ."
+def _mismatch_message(name: str, a: Shape, b: Shape, left: int, right: int) -> str:
+    message = (
+        f"{name}: mat1 and mat2 shapes cannot be multiplied ({a} @ {b}): the inner sizes {left} and {right} differ."
+    )
     if len(b) == 2 and a[-1] == b[1]:
-        text += f"\n  Did you mean x @ w.T, which gives {(*a[:-1], b[0])}?"
+        message += f"\n  Did you mean x @ w.T, which gives {(*a[:-1], b[0])}?"
     elif len(a) == 2 and a[0] == right:
-        text += f"\n  Did you mean x.T @ w, which gives {(a[1], *b[:-2], b[-1])}?"
-    return text
+        message += f"\n  Did you mean x.T @ w, which gives {(a[1], *b[:-2], b[-1])}?"
+    return message

@@ -18,21 +18,21 @@ from minigrad.core.registry import register
 from minigrad.core.symbolic import apply
 from minigrad.core.tensor import Tensor
 from minigrad.functional import reduce as reductions
-from minigrad.functional.checks import check_same_type, check_share, check_stretches, shaped
+from minigrad.functional.checks import check_broadcastable, check_probability, check_same_dtype, reshape_to
 from minigrad.functional.elementwise import clamp, where
 from minigrad.functional.loss_checks import (
-    averaged,
-    check_constant,
+    apply_weight,
+    check_float_pair,
+    check_input_target,
+    check_logits,
+    check_no_grad_operand,
     check_reduction,
     check_same_shape,
-    check_scores,
     check_weight,
-    checked_pair,
-    no_such_class,
-    reduced,
-    shapes_that_do_not_fit,
-    two_floats,
-    weighted,
+    class_index_message,
+    reduce_losses,
+    reduce_weighted,
+    target_shape_message,
 )
 
 # --- classification ---
@@ -61,20 +61,20 @@ def cross_entropy(
     0.6931
     """
     check_reduction("cross_entropy", reduction, size_average, reduce)
-    check_scores("cross_entropy", input, target)
-    check_share(label_smoothing, "cross_entropy", "label_smoothing")
+    check_logits("cross_entropy", input, target)
+    check_probability(label_smoothing, "cross_entropy", "label_smoothing")
     if input.ndim == 1:
         loss = cross_entropy(input[None], target[None], weight, None, ignore_index, None, reduction, label_smoothing)
-        return shaped(loss, ())
+        return reshape_to(loss, ())
     if target.dtype.is_floating_point:
         if ignore_index >= 0:
             raise ArgumentError("cross_entropy: ignore_index is not supported for a floating-point target.")
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
-    loss = _of_classes("cross_entropy", input, target, weight, ignore_index, reduction)
+    loss = _class_index_loss("cross_entropy", input, target, weight, ignore_index, reduction)
     if not label_smoothing:
         return loss
-    even = _even_cross_entropy(input, target, weight, ignore_index, reduction)
-    return (1.0 - label_smoothing) * loss + label_smoothing * even
+    uniform_loss = _uniform_cross_entropy(input, target, weight, ignore_index, reduction)
+    return (1.0 - label_smoothing) * loss + label_smoothing * uniform_loss
 
 
 @register
@@ -92,14 +92,14 @@ def nll_loss(
     The other arguments are as in `cross_entropy`, which fuses `log_softmax` and this loss.
     """
     check_reduction("nll_loss", reduction, size_average, reduce)
-    check_scores("nll_loss", input, target)
+    check_logits("nll_loss", input, target)
     if input.ndim == 1:
-        loss = _of_classes("nll_loss", input[None], target[None], weight, ignore_index, reduction)
-        return shaped(loss, ())
-    return _of_classes("nll_loss", input, target, weight, ignore_index, reduction)
+        loss = _class_index_loss("nll_loss", input[None], target[None], weight, ignore_index, reduction)
+        return reshape_to(loss, ())
+    return _class_index_loss("nll_loss", input, target, weight, ignore_index, reduction)
 
 
-def _of_classes(
+def _class_index_loss(
     name: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
 ) -> Tensor:
     """Apply the op `name` to a target of class indices."""
@@ -110,15 +110,15 @@ def _of_classes(
         )
     shape = input.shape
     if target.shape != (shape[0], *shape[2:]):
-        raise ShapeError(shapes_that_do_not_fit(name, input, target))
+        raise ShapeError(target_shape_message(name, input, target))
     if weight is not None:
         check_weight(name, input, weight)
-        check_constant(name, weight=weight)
-        check_same_type(name, input=input, weight=weight)
+        check_no_grad_operand(name, weight=weight)
+        check_same_dtype(name, input=input, weight=weight)
     try:
         return cast(Tensor, getattr(ops, name)(input, target, weight, ignore_index=ignore_index, reduction=reduction))
     except IndexError:
-        raise ShapeError(no_such_class(name, target, shape[1], ignore_index)) from None
+        raise ShapeError(class_index_message(name, target, shape[1], ignore_index)) from None
 
 
 def _soft_cross_entropy(
@@ -126,32 +126,32 @@ def _soft_cross_entropy(
 ) -> Tensor:
     """Cross-entropy for a target of class probabilities."""
     if target.shape != input.shape:
-        raise ShapeError(shapes_that_do_not_fit("cross_entropy", input, target))
+        raise ShapeError(target_shape_message("cross_entropy", input, target))
     if label_smoothing:
         target = target * (1.0 - label_smoothing) + label_smoothing / max(input.shape[1], 1)
     if weight is not None:
         check_weight("cross_entropy", input, weight)
-        target = target * _by_class(weight, input)
-    return reduced(ops.soft_cross_entropy(input, target), reduction)
+        target = target * _broadcast_class_weight(weight, input)
+    return reduce_losses(ops.soft_cross_entropy(input, target), reduction)
 
 
-def _even_cross_entropy(
+def _uniform_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
 ) -> Tensor:
     """Cross-entropy against a uniform target, for label smoothing; "mean" divides by the target classes' weights."""
-    counted = target != ignore_index
-    weight = _by_class(input.new_ones(input.shape[1]) if weight is None else weight, input)
-    even = ops.soft_cross_entropy(input, (weight / float(input.shape[1])).expand(*input.shape))
-    losses = ops.where(counted, even, 0.0)
+    mask = target != ignore_index
+    weight = _broadcast_class_weight(input.new_ones(input.shape[1]) if weight is None else weight, input)
+    uniform_loss = ops.soft_cross_entropy(input, (weight / float(input.shape[1])).expand(*input.shape))
+    losses = ops.where(mask, uniform_loss, 0.0)
     if reduction != "mean":
-        return reduced(losses, reduction)
-    at = ops.where(counted, target, 0)
-    of_right = ops.pick_along(weight.expand(*input.shape), at, dim=1, keepdim=False)
-    whole = reductions.sum(ops.where(counted, of_right, 0.0))
-    return reductions.sum(losses) / whole
+        return reduce_losses(losses, reduction)
+    safe_target = ops.where(mask, target, 0)
+    target_weight = ops.pick_along(weight.expand(*input.shape), safe_target, dim=1, keepdim=False)
+    weight_sum = reductions.sum(ops.where(mask, target_weight, 0.0))
+    return reductions.sum(losses) / weight_sum
 
 
-def _by_class(weight: Tensor, input: Tensor) -> Tensor:
+def _broadcast_class_weight(weight: Tensor, input: Tensor) -> Tensor:
     """Reshape `weight` (C,) to broadcast with `input` (N, C, d1, …)."""
     return cast(Tensor, ops.reshape(weight, shape=(-1, *(1,) * (input.ndim - 2))))
 
@@ -172,11 +172,11 @@ def kl_div(
     0 is -inf, the limit; in PyTorch it is nan.
     """
     check_reduction("kl_div", reduction, size_average, reduce, "batchmean")
-    two_floats("kl_div", input, target)
+    check_float_pair("kl_div", input, target)
     losses = ops.kl_div(input, target, log_target=bool(log_target))
     if reduction == "batchmean":
         return reductions.sum(losses) / (input.shape[0] if input.ndim else 1)
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)
 
 
 # --- binary classification ---
@@ -198,9 +198,9 @@ def binary_cross_entropy(
     """
     name = "binary_cross_entropy"
     check_reduction(name, reduction, size_average, reduce)
-    two_floats(name, input, target)
+    check_float_pair(name, input, target)
     check_same_shape(name, input, target)
-    check_same_type(name, input=input, target=target)
+    check_same_dtype(name, input=input, target=target)
     try:
         losses = ops.binary_cross_entropy(input, target)
     except ValueError:
@@ -208,7 +208,7 @@ def binary_cross_entropy(
             f"{name}: all elements of input should be between 0 and 1.\n"
             "  For logits, write binary_cross_entropy_with_logits(input, target)."
         ) from None
-    return reduced(weighted(name, losses, weight), reduction)
+    return reduce_losses(apply_weight(name, losses, weight), reduction)
 
 
 @register
@@ -227,15 +227,15 @@ def binary_cross_entropy_with_logits(
     """
     name = "binary_cross_entropy_with_logits"
     check_reduction(name, reduction, size_average, reduce)
-    two_floats(name, input, target)
+    check_float_pair(name, input, target)
     check_same_shape(name, input, target)
     if pos_weight is None:
         losses = ops.bce_with_logits(input, target, 1.0)
     else:
-        check_constant(name, pos_weight=pos_weight)
-        check_stretches(pos_weight, input.shape, name, "pos_weight")
+        check_no_grad_operand(name, pos_weight=pos_weight)
+        check_broadcastable(pos_weight, input.shape, name, "pos_weight")
         losses = ops.bce_with_logits(input, target, pos_weight)
-    return reduced(weighted(name, losses, weight), reduction)
+    return reduce_losses(apply_weight(name, losses, weight), reduction)
 
 
 # --- regression ---
@@ -255,7 +255,7 @@ def mse_loss(
     Warns if the shapes differ: broadcasting (N, 1) with (1, N) is seldom intended.
     """
     check_reduction("mse_loss", reduction, size_average, reduce)
-    return averaged(ops.mse_loss(*checked_pair("mse_loss", input, target, weight)), weight, reduction)
+    return reduce_weighted(ops.mse_loss(*check_input_target("mse_loss", input, target, weight)), weight, reduction)
 
 
 @register
@@ -269,7 +269,7 @@ def l1_loss(
 ) -> Tensor:
     """Compute the absolute error, elementwise; see `mse_loss`. The gradient is 0 where `input` equals `target`."""
     check_reduction("l1_loss", reduction, size_average, reduce)
-    return averaged(ops.l1_loss(*checked_pair("l1_loss", input, target, weight)), weight, reduction)
+    return reduce_weighted(ops.l1_loss(*check_input_target("l1_loss", input, target, weight)), weight, reduction)
 
 
 @register
@@ -290,8 +290,8 @@ def smooth_l1_loss(
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
     check_reduction("smooth_l1_loss", reduction, size_average, reduce)
-    pair = checked_pair("smooth_l1_loss", input, target)
-    return reduced(ops.huber_loss(*pair, delta=apply(float, beta)) * (1.0 / beta), reduction)
+    pair = check_input_target("smooth_l1_loss", input, target)
+    return reduce_losses(ops.huber_loss(*pair, delta=apply(float, beta)) * (1.0 / beta), reduction)
 
 
 @register
@@ -305,8 +305,8 @@ def huber_loss(
     check_reduction("huber_loss", reduction)
     if not delta > 0:
         raise ArgumentError(f"huber_loss: delta={delta} is not positive.")
-    losses = ops.huber_loss(*checked_pair("huber_loss", input, target, weight), delta=apply(float, delta))
-    return reduced(losses if weight is None else losses * weight, reduction)
+    losses = ops.huber_loss(*check_input_target("huber_loss", input, target, weight), delta=apply(float, delta))
+    return reduce_losses(losses if weight is None else losses * weight, reduction)
 
 
 @register
@@ -319,17 +319,17 @@ def gaussian_nll_loss(
     affecting gradients. `full` adds the constant ½ ln 2π. Nix and Weigend 1994. Raises ArgumentError for a negative
     `var`.
     """
-    spread = var if isinstance(var, Tensor) else input.new_full(input.shape, var)
-    if spread.shape != input.shape and spread.shape == input.shape[:-1]:
-        spread = spread[..., None]
+    variance = var if isinstance(var, Tensor) else input.new_full(input.shape, var)
+    if variance.shape != input.shape and variance.shape == input.shape[:-1]:
+        variance = variance[..., None]
     with no_grad():
-        if bool((spread < 0).any()):
+        if bool((variance < 0).any()):
             raise ArgumentError("gaussian_nll_loss: var has negative entries; a variance is 0 or more.")
-        floor = clamp(spread, eps) - spread
-    spread = spread + floor
-    losses = 0.5 * (ops.log(spread) + (input - target) ** 2 / spread)
+        clamp_offset = clamp(variance, eps) - variance
+    variance = variance + clamp_offset
+    losses = 0.5 * (ops.log(variance) + (input - target) ** 2 / variance)
     check_reduction("gaussian_nll_loss", reduction)
-    return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
+    return reduce_losses(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
 
 
 @register
@@ -349,8 +349,8 @@ def poisson_nll_loss(
     """
     losses = ops.exp(input) - target * input if log_input else input - target * ops.log(input + eps)
     if full:
-        safe = where(target > 1, target, 1.0)
-        stirling = safe * ops.log(safe) - safe + 0.5 * ops.log(2 * math.pi * safe)
+        safe_target = where(target > 1, target, 1.0)
+        stirling = safe_target * ops.log(safe_target) - safe_target + 0.5 * ops.log(2 * math.pi * safe_target)
         losses = losses + where(target > 1, stirling, 0.0)
     check_reduction("poisson_nll_loss", reduction)
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)

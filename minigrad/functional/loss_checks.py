@@ -11,51 +11,51 @@ from minigrad.core.modes import modes
 from minigrad.core.shapes import broadcast_shapes
 from minigrad.core.tensor import Tensor
 from minigrad.functional import reduce as reductions
-from minigrad.functional.checks import check_option, check_stretches, floats_of, tensor_of
+from minigrad.functional.checks import check_broadcastable, check_floating, check_option, check_tensor
 
 __all__ = [
-    "averaged",
-    "check_constant",
+    "apply_weight",
+    "check_float_pair",
+    "check_input_target",
+    "check_logits",
+    "check_no_grad_operand",
     "check_reduction",
     "check_same_shape",
-    "check_scores",
     "check_weight",
-    "checked_pair",
-    "no_such_class",
-    "reduced",
-    "shapes_that_do_not_fit",
-    "two_floats",
-    "weighted",
+    "class_index_message",
+    "reduce_losses",
+    "reduce_weighted",
+    "target_shape_message",
 ]
 
 
-def reduced(losses: Tensor, reduction: str) -> Tensor:
+def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
     if reduction == "none":
         return losses
     return {"mean": reductions.mean, "sum": reductions.sum}[reduction](losses)
 
 
-def averaged(losses: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+def reduce_weighted(losses: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     """Reduce `losses` weighted by `weight`; "mean" divides by the sum of the weights."""
     if weight is None:
-        return reduced(losses, reduction)
+        return reduce_losses(losses, reduction)
     if reduction != "mean":
-        return reduced(losses * weight, reduction)
+        return reduce_losses(losses * weight, reduction)
     return reductions.sum(losses * weight) / reductions.sum(weight)
 
 
-def weighted(name: str, losses: Tensor, weight: Tensor | None) -> Tensor:
+def apply_weight(name: str, losses: Tensor, weight: Tensor | None) -> Tensor:
     if weight is None:
         return losses
-    check_constant(name, weight=weight)
-    check_stretches(weight, losses.shape, name, "weight")
+    check_no_grad_operand(name, weight=weight)
+    check_broadcastable(weight, losses.shape, name, "weight")
     return losses * weight
 
 
-def checked_pair(name: str, input: Tensor, target: Tensor, weight: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def check_input_target(name: str, input: Tensor, target: Tensor, weight: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Return `input` and `target`; warn if their shapes differ."""
-    tensor_of(input, name)
-    tensor_of(target, name, "target")
+    check_tensor(input, name)
+    check_tensor(target, name, "target")
     if input.shape != target.shape:
         shape = broadcast_shapes(input.shape, target.shape, op=name)
         warnings.warn(
@@ -68,29 +68,31 @@ def checked_pair(name: str, input: Tensor, target: Tensor, weight: Tensor | None
     return input, target
 
 
-def check_reduction(name: str, reduction: str, size_average: Any = None, reduce: Any = None, *more: str) -> None:
+def check_reduction(
+    name: str, reduction: str, size_average: Any = None, reduce: Any = None, *extra_options: str
+) -> None:
     if size_average is not None or reduce is not None:
-        modern = "none" if reduce is False else "sum" if size_average is False else "mean"
+        reduction_name = "none" if reduce is False else "sum" if size_average is False else "mean"
         raise ArgumentError(
             f"{name}: size_average and reduce are not supported; use reduction.\n"
-            f'  Write {name}(…, reduction="{modern}").'
+            f'  Write {name}(…, reduction="{reduction_name}").'
         )
-    check_option(reduction, ("mean", "sum", "none", *more), name, "reduction")
+    check_option(reduction, ("mean", "sum", "none", *extra_options), name, "reduction")
 
 
-def check_scores(name: str, input: Tensor, target: Tensor) -> None:
-    tensor_of(target, name, "target")
-    floats_of(input, name)
+def check_logits(name: str, input: Tensor, target: Tensor) -> None:
+    check_tensor(target, name, "target")
+    check_floating(input, name)
     if not input.ndim:
         raise ShapeError(f"{name}: expected input (N, C), (C,) or (N, C, d1, …), but got a 0-d tensor.")
 
 
-def two_floats(name: str, input: Tensor, target: Tensor) -> None:
-    floats_of(input, name)
-    floats_of(target, name, "target")
+def check_float_pair(name: str, input: Tensor, target: Tensor) -> None:
+    check_floating(input, name)
+    check_floating(target, name, "target")
 
 
-def check_constant(name: str, **tensors: Tensor) -> None:
+def check_no_grad_operand(name: str, **tensors: Tensor) -> None:
     for argument, x in tensors.items():
         if x.requires_grad and modes.grad:
             raise GraphError(f"{name}: not differentiable with respect to {argument}.\n  Write {argument}.detach().")
@@ -111,24 +113,24 @@ def check_weight(name: str, input: Tensor, weight: Tensor) -> None:
         )
 
 
-def shapes_that_do_not_fit(name: str, input: Tensor, target: Tensor) -> str:
+def target_shape_message(name: str, input: Tensor, target: Tensor) -> str:
     positions = (input.shape[0], *input.shape[2:])
     if target.shape == positions:  # the dtype is floating point, or the shapes would match
         return (
             f"{name}: target has the shape {target.shape} of class indices, but dtype {target.dtype.name}.\n"
             f"  Write target.long() for class indices; class probabilities have shape {input.shape}."
         )
-    text = (
+    message = (
         f"{name}: input {input.shape} has {input.shape[1]} classes, along dimension 1, but target has shape "
         f"{target.shape}.\n  Expected class indices of shape {positions}"
     )
-    return text + (f" or class probabilities of shape {input.shape}." if name == "cross_entropy" else ".")
+    return message + (f" or class probabilities of shape {input.shape}." if name == "cross_entropy" else ".")
 
 
-def no_such_class(name: str, target: Tensor, count: int, ignore_index: int) -> str:
-    given = ops.reshape(target, shape=(-1,)).tolist()
-    wrong = next(k for k in given if k != ignore_index and not 0 <= k < count)
+def class_index_message(name: str, target: Tensor, count: int, ignore_index: int) -> str:
+    classes = ops.reshape(target, shape=(-1,)).tolist()
+    bad_class = next(k for k in classes if k != ignore_index and not 0 <= k < count)
     return (
-        f"{name}: target {wrong} is out of bounds for {count} classes.\n"
+        f"{name}: target {bad_class} is out of bounds for {count} classes.\n"
         f"  Class indices go from 0 to {count - 1}; mark positions to ignore with ignore_index."
     )

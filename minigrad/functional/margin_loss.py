@@ -11,12 +11,12 @@ from minigrad.core.dtypes import get_default_dtype
 from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.core.registry import register
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import check_option, floats_of
+from minigrad.functional.checks import check_floating, check_option
 from minigrad.functional.creation import zeros_like
 from minigrad.functional.distance import cosine_similarity, pairwise_distance
 from minigrad.functional.elementwise import clamp, where
 from minigrad.functional.indexing import gather, scatter_add
-from minigrad.functional.loss_checks import check_reduction, reduced
+from minigrad.functional.loss_checks import check_reduction, reduce_losses
 from minigrad.functional.reduce import cumprod, mean, sum
 from minigrad.functional.scattering import scatter
 
@@ -28,8 +28,8 @@ def hinge_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor
     This is the loss of a support vector machine (Cortes and Vapnik 1995), as in scikit-learn.
     """
     check_reduction("hinge_loss", reduction)
-    floats_of(input, "hinge_loss")
-    return reduced(ops.hinge_loss(input, target), reduction)
+    check_floating(input, "hinge_loss")
+    return reduce_losses(ops.hinge_loss(input, target), reduction)
 
 
 @register
@@ -46,10 +46,10 @@ def hinge_embedding_loss(
     Any other `target` adds both terms, as in PyTorch.
     """
     check_reduction("hinge_embedding_loss", reduction, size_average, reduce)
-    floats_of(input, "hinge_embedding_loss")
-    near = ops.where(target == -1, 0.0, input)
-    far = ops.where(target == 1, 0.0, ops.clamp(margin - input, min=0.0, max=None))
-    return reduced(near + far, reduction)
+    check_floating(input, "hinge_embedding_loss")
+    positive_term = ops.where(target == -1, 0.0, input)
+    negative_term = ops.where(target == 1, 0.0, ops.clamp(margin - input, min=0.0, max=None))
+    return reduce_losses(positive_term + negative_term, reduction)
 
 
 @register
@@ -69,7 +69,7 @@ def margin_ranking_loss(
             "margin_ranking_loss: expected input1, input2 and target with the same number of dimensions, but got "
             f"{input1.shape}, {input2.shape} and {target.shape}."
         )
-    return reduced(ops.clamp(-target * (input1 - input2) + margin, min=0.0, max=None), reduction)
+    return reduce_losses(ops.clamp(-target * (input1 - input2) + margin, min=0.0, max=None), reduction)
 
 
 @register
@@ -95,7 +95,7 @@ def cosine_embedding_loss(
         )
     cosine = cosine_similarity(rows[0], rows[1], dim=-1)
     check_reduction("cosine_embedding_loss", reduction)
-    return reduced(where(target == 1, 1.0 - cosine, clamp(cosine - margin, 0.0)), reduction)
+    return reduce_losses(where(target == 1, 1.0 - cosine, clamp(cosine - margin, 0.0)), reduction)
 
 
 @register
@@ -117,12 +117,12 @@ def triplet_margin_loss(
     ArgumentError unless `margin` is positive.
     """
     _check_margin("triplet_margin_loss", margin)
-    far = pairwise_distance(anchor, negative, p, eps)
+    negative_distance = pairwise_distance(anchor, negative, p, eps)
     if swap:
-        far = ops.minimum(far, pairwise_distance(positive, negative, p, eps))
-    losses = clamp(pairwise_distance(anchor, positive, p, eps) - far + margin, 0.0)
+        negative_distance = ops.minimum(negative_distance, pairwise_distance(positive, negative, p, eps))
+    losses = clamp(pairwise_distance(anchor, positive, p, eps) - negative_distance + margin, 0.0)
     check_reduction("triplet_margin_loss", reduction)
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)
 
 
 @register
@@ -131,7 +131,7 @@ def soft_margin_loss(
 ) -> Tensor:
     """Compute ``log(1 + exp(-target * input))``, for targets of 1 and -1."""
     check_reduction("soft_margin_loss", reduction)
-    return reduced(ops.softplus(target * -1.0 * input), reduction)
+    return reduce_losses(ops.softplus(target * -1.0 * input), reduction)
 
 
 @register
@@ -151,18 +151,18 @@ def multi_margin_loss(
     """
     check_option(p, (1, 2), "multi_margin_loss", "p")
     scores = input if input.ndim == 2 else input.reshape(1, -1)
-    right = target.reshape(-1, 1)
+    target_index = target.reshape(-1, 1)
     if weight is not None and weight.shape != scores.shape[1:]:
         raise ShapeError(
             f"multi_margin_loss: expected weight of shape ({scores.shape[1]},), one value for each class, but got "
             f"{weight.shape}."
         )
-    slack = clamp(margin - gather(scores, 1, right) + scores, 0.0)
-    slack = scatter(slack, 1, right, value=0.0) ** p
-    slack = slack if weight is None else slack * weight[right]
+    slack = clamp(margin - gather(scores, 1, target_index) + scores, 0.0)
+    slack = scatter(slack, 1, target_index, value=0.0) ** p
+    slack = slack if weight is None else slack * weight[target_index]
     losses = sum(slack, 1) / scores.shape[1]
     check_reduction("multi_margin_loss", reduction)
-    return reduced(losses if input.ndim == 2 else losses[0], reduction)
+    return reduce_losses(losses if input.ndim == 2 else losses[0], reduction)
 
 
 @register
@@ -173,15 +173,15 @@ def multilabel_margin_loss(
 
     `input` is (N, C) or (C,). `target` has the same shape: each row lists the target classes, terminated by -1.
     """
-    scores, given = (x if x.ndim == 2 else x.reshape(1, -1) for x in (input, target))
-    there = cumprod((given >= 0).to(given.dtype), 1)
-    at = where(there == 1, given, 0)
-    right = scatter_add(zeros_like(given), 1, at, there) > 0
-    slack = clamp(1.0 - gather(scores, 1, at)[:, :, None] + scores[:, None, :], 0.0)
-    counts = ops.logical_and((there == 1)[:, :, None], ops.logical_not(right)[:, None, :])
-    losses = sum(where(counts, slack, 0.0), (1, 2)) / scores.shape[1]
+    scores, targets = (x if x.ndim == 2 else x.reshape(1, -1) for x in (input, target))
+    is_label = cumprod((targets >= 0).to(targets.dtype), 1)
+    safe_targets = where(is_label == 1, targets, 0)
+    is_target = scatter_add(zeros_like(targets), 1, safe_targets, is_label) > 0
+    slack = clamp(1.0 - gather(scores, 1, safe_targets)[:, :, None] + scores[:, None, :], 0.0)
+    mask = ops.logical_and((is_label == 1)[:, :, None], ops.logical_not(is_target)[:, None, :])
+    losses = sum(where(mask, slack, 0.0), (1, 2)) / scores.shape[1]
     check_reduction("multilabel_margin_loss", reduction)
-    return reduced(losses if input.ndim == 2 else losses[0], reduction)
+    return reduce_losses(losses if input.ndim == 2 else losses[0], reduction)
 
 
 @register
@@ -198,7 +198,7 @@ def multilabel_soft_margin_loss(
         raise ShapeError("multilabel_soft_margin_loss: expected input (N, C) or (C,), but got a 0-d tensor.")
     losses = ops.softplus(input) - target * input
     check_reduction("multilabel_soft_margin_loss", reduction)
-    return reduced(mean(losses if weight is None else losses * weight, -1), reduction)
+    return reduce_losses(mean(losses if weight is None else losses * weight, -1), reduction)
 
 
 @register
@@ -215,12 +215,12 @@ def triplet_margin_with_distance_loss(
     """Compute `triplet_margin_loss` with a custom `distance_function`, by default `pairwise_distance`."""
     _check_margin("triplet_margin_with_distance_loss", margin)
     distance = pairwise_distance if distance_function is None else distance_function
-    far = distance(anchor, negative)
+    negative_distance = distance(anchor, negative)
     if swap:
-        far = ops.minimum(far, distance(positive, negative))
-    losses = clamp(distance(anchor, positive) - far + margin, 0.0)
+        negative_distance = ops.minimum(negative_distance, distance(positive, negative))
+    losses = clamp(distance(anchor, positive) - negative_distance + margin, 0.0)
     check_reduction("triplet_margin_with_distance_loss", reduction)
-    return reduced(losses, reduction)
+    return reduce_losses(losses, reduction)
 
 
 def _check_margin(name: str, margin: float) -> None:

@@ -19,7 +19,7 @@ from minigrad.core.registry import register
 from minigrad.core.shapes import Shape, numel
 from minigrad.core.tensor import Tensor
 from minigrad.functional import reduce
-from minigrad.functional.checks import check_number, check_same_type, floats_of, shaped
+from minigrad.functional.checks import check_floating, check_number, check_same_dtype, reshape_to
 from minigrad.functional.padding import pad
 from minigrad.functional.reduce import mean
 from minigrad.ops.normalization import Norm
@@ -54,16 +54,16 @@ def batch_norm(
     (0.2, 1.1)
     """
     name = "batch_norm"
-    n, channels, space = _channels(name, input, running_mean, running_var, weight, bias)
+    n, channels, space = _check_channels(name, input, running_mean, running_var, weight, bias)
     if not training:
-        return _by_running(name, input, running_mean, running_var, weight, bias, eps)
+        return _normalise_with_running_stats(name, input, running_mean, running_var, weight, bias, eps)
     if n * space == 1:
         raise ShapeError(
             f"{name}: expected more than 1 value per channel when training, but got input of shape {input.shape}.\n"
             "  Use a larger batch, or training=False."
         )
-    norm = Norm((n, channels, space), (0, 2), (1,), _eps(name, eps))
-    return _following(name, input, running_mean, running_var, weight, bias, momentum, norm)
+    norm = Norm((n, channels, space), (0, 2), (1,), _check_eps(name, eps))
+    return _normalise_with_batch_stats(name, input, running_mean, running_var, weight, bias, momentum, norm)
 
 
 @register
@@ -83,16 +83,16 @@ def instance_norm(
     2016, eq. 4. Raises ShapeError for a single value per channel and sample, otherwise like `batch_norm`.
     """
     name = "instance_norm"
-    n, channels, space = _channels(name, input, running_mean, running_var, weight, bias)
+    n, channels, space = _check_channels(name, input, running_mean, running_var, weight, bias)
     if not use_input_stats:
-        return _by_running(name, input, running_mean, running_var, weight, bias, eps)
+        return _normalise_with_running_stats(name, input, running_mean, running_var, weight, bias, eps)
     if space == 1:
         raise ShapeError(
             f"{name}: expected more than 1 spatial element, but got input of shape {input.shape}.\n"
             "  The dimensions after (N, C) must hold more than one value."
         )
-    norm = Norm((n, channels, space), (2,), (1,), _eps(name, eps))
-    return _following(name, input, running_mean, running_var, weight, bias, momentum, norm)
+    norm = Norm((n, channels, space), (2,), (1,), _check_eps(name, eps))
+    return _normalise_with_batch_stats(name, input, running_mean, running_var, weight, bias, momentum, norm)
 
 
 @register
@@ -111,7 +111,7 @@ def layer_norm(
     >>> mg.functional.layer_norm(mg.tensor([[1.0, 3.0], [0.0, 10.0]]), (2,), eps=0.0).tolist()
     [[-1.0, 1.0], [-1.0, 1.0]]
     """
-    norm = _last("layer_norm", input, normalized_shape, eps, weight=weight, bias=bias)
+    norm = _last_dims_norm("layer_norm", input, normalized_shape, eps, weight=weight, bias=bias)
     return cast(Tensor, ops.layer_norm(input, weight, bias, norm=norm))
 
 
@@ -125,8 +125,8 @@ def rms_norm(
     have the dtype of `input`.
     """
     if eps is None:
-        eps = float(np.finfo(floats_of(input, "rms_norm").dtype.name).eps)
-    norm = _last("rms_norm", input, normalized_shape, eps, weight=weight)
+        eps = float(np.finfo(check_floating(input, "rms_norm").dtype.name).eps)
+    norm = _last_dims_norm("rms_norm", input, normalized_shape, eps, weight=weight)
     return cast(Tensor, ops.rms_norm(input, weight, norm=norm._replace(centred=False)))
 
 
@@ -140,7 +140,7 @@ def group_norm(
     for a single value per group.
     """
     name = "group_norm"
-    n, channels, space = _channels(name, input, None, None, weight, bias)
+    n, channels, space = _check_channels(name, input, None, None, weight, bias)
     if num_groups < 1 or channels % num_groups:
         raise ShapeError(
             f"{name}: expected number of channels in input to be divisible by num_groups, but got input of shape "
@@ -153,15 +153,15 @@ def group_norm(
             f"{name}: expected more than 1 value per group, but got input of shape {input.shape} and "
             f"num_groups={num_groups}.\n  Use fewer groups."
         )
-    norm = Norm((n, num_groups, size, space), (2, 3), (1, 2), _eps(name, eps))
+    norm = Norm((n, num_groups, size, space), (2, 3), (1, 2), _check_eps(name, eps))
     return cast(Tensor, ops.group_norm(input, weight, bias, norm=norm))
 
 
 @register
 def normalize(input: Tensor, p: float = 2.0, dim: int | Sequence[int] | None = 1, eps: float = 1e-12) -> Tensor:
     """Divide `input` by ``max(norm(input, p, dim), eps)``, so that its `norm` over `dim` is 1."""
-    length = reduce.norm(input, p, dim, keepdim=True)
-    return cast(Tensor, input / ops.clamp(length, eps, None))
+    norm_value = reduce.norm(input, p, dim, keepdim=True)
+    return cast(Tensor, input / ops.clamp(norm_value, eps, None))
 
 
 @register
@@ -175,38 +175,38 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     >>> mg.nn.functional.local_response_norm(mg.ones(1, 3, 1), size=3, alpha=3.0, beta=1.0).tolist()
     [[[0.3333333432674408], [0.25], [0.3333333432674408]]]
     """
-    x = floats_of(input, "local_response_norm")
+    x = check_floating(input, "local_response_norm")
     if x.ndim < 3 or size < 1:
         raise ShapeError(
             f"local_response_norm: expected an input (N, C, …) and a size of 1 or more, but got {x.shape} and {size}."
         )
-    squares = shaped(x * x, (*x.shape[:2], numel(x.shape[2:])))
-    near = mean(pad(squares, (0, 0, size // 2, (size - 1) // 2)).unfold(1, size, 1), -1)
-    return x / (shaped(near, x.shape) * alpha + k) ** beta
+    squares = reshape_to(x * x, (*x.shape[:2], numel(x.shape[2:])))
+    mean_square = mean(pad(squares, (0, 0, size // 2, (size - 1) // 2)).unfold(1, size, 1), -1)
+    return x / (reshape_to(mean_square, x.shape) * alpha + k) ** beta
 
 
 # --- helpers ---
 
 
-def _eps(name: str, eps: float) -> float:
+def _check_eps(name: str, eps: float) -> float:
     check_number(eps, name, "eps")
     if eps < 0:
         raise ArgumentError(f"{name}: eps={eps} is negative; it is added to a variance, which may be 0.")
     return float(eps)
 
 
-def _fits(name: str, shape: Shape, input: Tensor, **others: Tensor | None) -> None:
-    """Raise ShapeError for any of `others` that is not None and not of `shape`."""
-    for label, x in others.items():
+def _check_shapes(name: str, shape: Shape, input: Tensor, **operands: Tensor | None) -> None:
+    """Raise ShapeError for any of `operands` that is not None and not of `shape`."""
+    for label, x in operands.items():
         if x is not None and x.shape != shape:
             raise ShapeError(
                 f"{name}: expected {label} of shape {shape} for an input of shape {input.shape}, but got {x.shape}."
             )
 
 
-def _last(name: str, input: Tensor, sizes: Sequence[int], eps: float, **others: Tensor | None) -> Norm:
+def _last_dims_norm(name: str, input: Tensor, sizes: Sequence[int], eps: float, **operands: Tensor | None) -> Norm:
     """Return the `Norm` over the last dimensions; check that they, weight and bias have `sizes`."""
-    check_same_type(name, input=floats_of(input, name), **others)
+    check_same_dtype(name, input=check_floating(input, name), **operands)
     if not isinstance(sizes, Sequence):
         raise DTypeError(
             f"{name}: normalized_shape={sizes!r} is not a sequence of ints.\n  Write ({sizes!r},) for one dimension."
@@ -218,49 +218,52 @@ def _last(name: str, input: Tensor, sizes: Sequence[int], eps: float, **others: 
             f"got input of shape {input.shape}.\n"
             "  Write x.shape[-1:] to normalise over the last dimension."
         )
-    _fits(name, shape, input, **others)
-    return Norm((prod(input.shape[: -len(shape)]), prod(shape)), (1,), (1,), _eps(name, eps))
+    _check_shapes(name, shape, input, **operands)
+    return Norm((prod(input.shape[: -len(shape)]), prod(shape)), (1,), (1,), _check_eps(name, eps))
 
 
-def _channels(name: str, input: Tensor, mean: Any, var: Any, weight: Any, bias: Any) -> tuple[int, int, int]:
+def _check_channels(name: str, input: Tensor, mean: Any, var: Any, weight: Any, bias: Any) -> tuple[int, int, int]:
     """Return N, C and the number of spatial elements of `input` (N, C, …); check that the operands have shape (C,)."""
-    others = {"running_mean": mean, "running_var": var, "weight": weight, "bias": bias}
-    check_same_type(name, input=floats_of(input, name), **others)
+    operands = {"running_mean": mean, "running_var": var, "weight": weight, "bias": bias}
+    check_same_dtype(name, input=check_floating(input, name), **operands)
     if input.ndim < 2:
         raise ShapeError(f"{name}: expected input (N, C, …), but got shape {input.shape}.")
     n, channels, *space = input.shape
-    _fits(name, (channels,), input, **others)
-    for label, x in others.items():
+    _check_shapes(name, (channels,), input, **operands)
+    for label, x in operands.items():
         if x is not None and label.startswith("running") and x.requires_grad:
             raise GraphError(f"{name}: {label} requires grad, but it is updated in place.\n  Write {label}.detach().")
     return n, channels, prod(space)
 
 
-def _by_running(
+def _normalise_with_running_stats(
     name: str, input: Tensor, mean: Any, var: Any, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
     """Normalise with running statistics, which are constants."""
     if mean is None or var is None:
         raise ArgumentError(f"{name}: running_mean and running_var must be given in evaluation mode.")
-    scale = ops.rsqrt(var + _eps(name, eps))
+    scale = ops.rsqrt(var + _check_eps(name, eps))
     mean, scale, bias = (
-        None if x is None else shaped(x, (x.shape[0],) + (1,) * (input.ndim - 2))
+        None if x is None else reshape_to(x, (x.shape[0],) + (1,) * (input.ndim - 2))
         for x in (mean, scale if weight is None else scale * weight, bias)
     )
     result: Tensor = (input - mean) * scale
     return result if bias is None else result + bias
 
 
-def _following(
+def _normalise_with_batch_stats(
     name: str, input: Tensor, mean: Any, var: Any, weight: Any, bias: Any, momentum: float, norm: Norm
 ) -> Tensor:
     """Normalise with the statistics of the input, and update the running ones if they are given."""
     if (mean is None) != (var is None):
         raise ArgumentError(f"{name}: running_mean and running_var must both be given or both be None.")
     result: Tensor
-    result, found_mean, found_var = OPS[name](input, weight, bias, norm=norm)
+    result, batch_mean, batch_var = OPS[name](input, weight, bias, norm=norm)
     count = prod(norm.shape[k] for k in norm.dim)
     if mean is not None and input._array.size:
-        for running, found in ((mean, found_mean.detach()), (var, found_var.detach() * (count / (count - 1)))):
-            running.copy_(running * (1.0 - momentum) + reduce.mean(found, (0, 2)) * momentum)
+        for running_stat, batch_stat in (
+            (mean, batch_mean.detach()),
+            (var, batch_var.detach() * (count / (count - 1))),
+        ):
+            running_stat.copy_(running_stat * (1.0 - momentum) + reduce.mean(batch_stat, (0, 2)) * momentum)
     return result

@@ -9,7 +9,7 @@ from minigrad import ops
 from minigrad.core.errors import ShapeError
 from minigrad.core.registry import register
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import check_option, listed_ints, tensor_of
+from minigrad.functional.checks import check_option, check_tensor, parse_int_args
 from minigrad.functional.joining import cat
 from minigrad.functional.shape import flip
 from minigrad.functional.views import narrow
@@ -28,17 +28,17 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     >>> mg.pad(mg.tensor([[1, 2, 3]]), (2, 1), mode="reflect").tolist()
     [[3, 2, 1, 2, 3, 2]]
     """
-    x, given = tensor_of(input, "pad"), listed_ints("pad", (pad,))
+    x, flat_pads = check_tensor(input, "pad"), parse_int_args("pad", (pad,))
     check_option(mode, ("constant", "reflect", "replicate", "circular"), "pad", "mode")
-    count = len(given) // 2
-    if len(given) % 2 or count > x.ndim:
+    count = len(flat_pads) // 2
+    if len(flat_pads) % 2 or count > x.ndim:
         raise ShapeError(
             f"pad: padding length must be divisible by 2 and at most twice the number of dimensions, but got "
-            f"pad={given} for shape {x.shape}."
+            f"pad={flat_pads} for shape {x.shape}."
         )
-    pairs = ((0, 0),) * (x.ndim - count) + tuple(zip(given[::2], given[1::2], strict=True))[::-1]
+    pairs = ((0, 0),) * (x.ndim - count) + tuple(zip(flat_pads[::2], flat_pads[1::2], strict=True))[::-1]
     if any(max(-before, 0) + max(-after, 0) > n for n, (before, after) in zip(x.shape, pairs, strict=True)):
-        raise ShapeError(f"pad: pad={given} crops more elements than shape {x.shape} has.")
+        raise ShapeError(f"pad: pad={flat_pads} crops more elements than shape {x.shape} has.")
     if mode == "constant":
         return cast(Tensor, ops.pad(x, pads=pairs, value=0.0 if value is None else value))
     if value is not None or count not in (1, 2, 3) or x.ndim - count not in (1, 2):
@@ -49,22 +49,22 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if mode != "circular" and 0 in x.shape[-count - 1 :]:
         raise ShapeError(f"pad: mode={mode!r} needs elements at the edges, but shape {x.shape} has none.")
     crops = tuple([(min(before, 0), min(after, 0)) for before, after in pairs])
-    copies = crops if max(given) <= 0 or min(given) < 0 else ()  # the result must not alias the input
-    if copies and mode == "circular":
-        x = cast(Tensor, ops.pad(x, pads=copies, value=0.0))
+    late_crops = crops if max(flat_pads) <= 0 or min(flat_pads) < 0 else ()  # the result must not alias the input
+    if late_crops and mode == "circular":
+        x = cast(Tensor, ops.pad(x, pads=late_crops, value=0.0))
     for k, (before, after) in enumerate(pairs):
-        x = _edged(x, k, max(before, 0), max(after, 0), mode) if max(before, after) > 0 else x
-    return cast(Tensor, ops.pad(x, pads=copies, value=0.0)) if copies and mode != "circular" else x
+        x = _pad_edges(x, k, max(before, 0), max(after, 0), mode) if max(before, after) > 0 else x
+    return cast(Tensor, ops.pad(x, pads=late_crops, value=0.0)) if late_crops and mode != "circular" else x
 
 
-def _edged(x: Tensor, k: int, before: int, after: int, mode: str) -> Tensor:
+def _pad_edges(x: Tensor, k: int, before: int, after: int, mode: str) -> Tensor:
     """Pad `x` along dimension `k` with `before` and `after` elements, as `mode` does."""
     size = x.shape[k]
-    most = {"reflect": size - 1, "circular": size, "replicate": max(before, after) if size else 0}[mode]
-    if max(before, after) > most:
+    max_padding = {"reflect": size - 1, "circular": size, "replicate": max(before, after) if size else 0}[mode]
+    if max(before, after) > max_padding:
         raise ShapeError(
-            f"pad: mode={mode!r} allows a padding size of at most {most} for dimension {k} of size {size}, but got "
-            f"padding ({before}, {after})."
+            f"pad: mode={mode!r} allows a padding size of at most {max_padding} for dimension {k} of size {size}, but "
+            f"got padding ({before}, {after})."
         )
     if mode == "replicate":
         counts = [1] * size

@@ -17,18 +17,18 @@ from minigrad.core.registry import register
 from minigrad.core.shapes import numel
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import (
-    FORMATS,
+    DATA_FORMATS,
     Ints,
-    channels_first,
-    channels_given,
-    floats_of,
-    ints_of,
-    shaped,
-    tensor_of,
+    check_floating,
+    check_tensor,
+    reshape_to,
+    to_channels_first,
+    to_data_format,
+    to_int_tuple,
 )
 from minigrad.functional.elementwise import where
 from minigrad.functional.scattering import scatter
-from minigrad.functional.windows import Windows, mean_rows, place_windows, resampled, window_shares
+from minigrad.functional.windows import Windows, adaptive_windows, apply_rows, averaging_rows, sliding_windows
 
 
 @register
@@ -43,7 +43,7 @@ def max_pool1d(
 ) -> Any:
     """Return the maximum of each window of a (N, C, L) or (C, L) tensor; see `max_pool2d`."""
     sizes = (kernel_size, stride, padding, dilation)
-    return _extreme("max_pool1d", ops.max_pool, 1, input, sizes, ceil_mode, return_indices, "NCL")
+    return _extreme_pool("max_pool1d", ops.max_pool, 1, input, sizes, ceil_mode, return_indices, "NCL")
 
 
 @register
@@ -72,7 +72,7 @@ def max_pool2d(
     [[[5.0, 8.0]]]
     """
     sizes = (kernel_size, stride, padding, dilation)
-    return _extreme("max_pool2d", ops.max_pool, 2, input, sizes, ceil_mode, return_indices, data_format)
+    return _extreme_pool("max_pool2d", ops.max_pool, 2, input, sizes, ceil_mode, return_indices, data_format)
 
 
 @register
@@ -89,7 +89,7 @@ def min_pool2d(
 ) -> Any:
     """Return the minimum of each window, in PyTorch ``-max_pool2d(-input, …)``; see `max_pool2d`."""
     sizes = (kernel_size, stride, padding, dilation)
-    return _extreme("min_pool2d", ops.min_pool, 2, input, sizes, ceil_mode, return_indices, data_format)
+    return _extreme_pool("min_pool2d", ops.min_pool, 2, input, sizes, ceil_mode, return_indices, data_format)
 
 
 @register
@@ -103,7 +103,7 @@ def avg_pool1d(
 ) -> Tensor:
     """Return the mean of each window of a (N, C, L) or (C, L) tensor; see `avg_pool2d`."""
     sizes = (kernel_size, stride, padding, 1)
-    return _average("avg_pool1d", 1, input, sizes, ceil_mode, count_include_pad, None, "NCL")
+    return _average_pool("avg_pool1d", 1, input, sizes, ceil_mode, count_include_pad, None, "NCL")
 
 
 @register
@@ -124,13 +124,13 @@ def avg_pool2d(
     Raises DTypeError for integers, whose means PyTorch rounds down.
     """
     sizes = (kernel_size, stride, padding, 1)
-    return _average("avg_pool2d", 2, input, sizes, ceil_mode, count_include_pad, divisor_override, data_format)
+    return _average_pool("avg_pool2d", 2, input, sizes, ceil_mode, count_include_pad, divisor_override, data_format)
 
 
 @register
 def adaptive_avg_pool1d(input: Tensor, output_size: Ints) -> Tensor:
     """Return the means of `output_size` windows that cover the length of a (N, C, L) or (C, L) tensor."""
-    return _adaptive_average("adaptive_avg_pool1d", 1, input, output_size, "NCL")
+    return _adaptive_average_pool("adaptive_avg_pool1d", 1, input, output_size, "NCL")
 
 
 @register
@@ -139,19 +139,19 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None], 
 
     Window j of m over n pixels goes from floor(j n / m) to ceil((j + 1) n / m), so windows may overlap.
     """
-    return _adaptive_average("adaptive_avg_pool2d", 2, input, output_size, data_format)
+    return _adaptive_average_pool("adaptive_avg_pool2d", 2, input, output_size, data_format)
 
 
 @register
 def adaptive_max_pool1d(input: Tensor, output_size: Ints, return_indices: bool = False) -> Any:
     """Return the maxima of the windows of `adaptive_avg_pool1d`; with `return_indices` also their indices."""
-    return _adaptive_maximum("adaptive_max_pool1d", 1, input, output_size, return_indices)
+    return _adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
 @register
 def adaptive_max_pool2d(input: Tensor, output_size: int | Sequence[int | None], return_indices: bool = False) -> Any:
     """Return the maxima of the windows of `adaptive_avg_pool2d`; with `return_indices` also their indices."""
-    return _adaptive_maximum("adaptive_max_pool2d", 2, input, output_size, return_indices)
+    return _adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
 @register
@@ -159,7 +159,7 @@ def lp_pool1d(
     input: Tensor, norm_type: float, kernel_size: Ints, stride: Ints | None = None, ceil_mode: bool = False
 ) -> Tensor:
     """Compute ``sum(x ** norm_type) ** (1 / norm_type)`` for each window of (N, C, L); see `lp_pool2d`."""
-    return _lp_pooled("lp_pool1d", 1, input, norm_type, (kernel_size, stride), ceil_mode)
+    return _lp_pool("lp_pool1d", 1, input, norm_type, (kernel_size, stride), ceil_mode)
 
 
 @register
@@ -176,7 +176,7 @@ def lp_pool2d(
     >>> mg.nn.functional.lp_pool1d(x, 1, 2).tolist(), mg.nn.functional.lp_pool1d(x, math.inf, 2).tolist()
     ([[[-2.0, 6.0]]], [[[3.0, 4.0]]])
     """
-    return _lp_pooled("lp_pool2d", 2, input, norm_type, (kernel_size, stride), ceil_mode)
+    return _lp_pool("lp_pool2d", 2, input, norm_type, (kernel_size, stride), ceil_mode)
 
 
 @register
@@ -189,7 +189,7 @@ def max_unpool1d(
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
     """Compute a partial inverse of `max_pool1d`, with 0 for the other elements; see `max_unpool2d`."""
-    return _unpooled("max_unpool1d", 1, input, indices, (kernel_size, stride, padding), output_size)
+    return _max_unpool("max_unpool1d", 1, input, indices, (kernel_size, stride, padding), output_size)
 
 
 @register
@@ -212,27 +212,27 @@ def max_unpool2d(
     >>> F.max_unpool2d(y, indices, 2).tolist()
     [[[[0.0, 0.0], [4.0, 0.0]]]]
     """
-    return _unpooled("max_unpool2d", 2, input, indices, (kernel_size, stride, padding), output_size)
+    return _max_unpool("max_unpool2d", 2, input, indices, (kernel_size, stride, padding), output_size)
 
 
 # --- helpers ---
 
 
-def _extreme(
+def _extreme_pool(
     name: str, op: Op, dims: int, input: Any, sizes: Any, ceil_mode: bool, return_indices: bool, data_format: str
 ) -> Any:
-    x = channels_first(input, dims, data_format, name)
-    windows, _ = _windows(name, dims, x, sizes, ceil_mode)
-    if any(not window for line in windows for window in line):
+    x = to_channels_first(input, dims, data_format, name)
+    windows, _ = _sliding_windows(name, dims, x, sizes, ceil_mode)
+    if any(not window for dim_windows in windows for window in dim_windows):
         raise ShapeError(
             f"{name}: with padding={sizes[2]} and dilation={sizes[3]} a window over shape {x.shape} covers only "
             "padding.\n  Reduce padding or dilation."
         )
-    values, indices = [channels_given(y, data_format) for y in op(x, windows=windows)]
+    values, indices = [to_data_format(y, data_format) for y in op(x, windows=windows)]
     return (values, indices) if return_indices else values
 
 
-def _average(
+def _average_pool(
     name: str,
     dims: int,
     input: Any,
@@ -242,43 +242,43 @@ def _average(
     divisor: int | None,
     data_format: str,
 ) -> Tensor:
-    x = channels_first(input, dims, data_format, name)
-    windows, padded = _windows(name, dims, x, sizes, ceil_mode)
-    floats_of(x, name)
+    x = to_channels_first(input, dims, data_format, name)
+    windows, window_lengths = _sliding_windows(name, dims, x, sizes, ceil_mode)
+    check_floating(x, name)
     if divisor == 0:
         raise ArgumentError(f"{name}: divisor_override=0: the divisor must not be zero.")
-    for k, (line, lengths) in enumerate(zip(windows, padded, strict=True)):
-        counts = lengths if count_include_pad else tuple(map(len, line))
+    for k, (dim_windows, lengths) in enumerate(zip(windows, window_lengths, strict=True)):
+        counts = lengths if count_include_pad else tuple(map(len, dim_windows))
         if divisor is not None:
-            counts = (divisor if k == 0 else 1,) * len(line)
-        x = resampled(x, x.ndim - dims + k, mean_rows(line, counts))
-    return channels_given(x, data_format)
+            counts = (divisor if k == 0 else 1,) * len(dim_windows)
+        x = apply_rows(x, x.ndim - dims + k, averaging_rows(dim_windows, counts))
+    return to_data_format(x, data_format)
 
 
-def _adaptive_average(name: str, dims: int, input: Any, output_size: Any, data_format: str) -> Tensor:
-    x = channels_first(input, dims, data_format, name, empty="NC")
-    windows = _adaptive(name, dims, x, output_size)
-    floats_of(x, name)
-    for k, line in enumerate(windows):
-        x = resampled(x, x.ndim - dims + k, mean_rows(line, tuple(map(len, line))))
-    return channels_given(x, data_format)
+def _adaptive_average_pool(name: str, dims: int, input: Any, output_size: Any, data_format: str) -> Tensor:
+    x = to_channels_first(input, dims, data_format, name, empty="NC")
+    windows = _adaptive_windows(name, dims, x, output_size)
+    check_floating(x, name)
+    for k, dim_windows in enumerate(windows):
+        x = apply_rows(x, x.ndim - dims + k, averaging_rows(dim_windows, tuple(map(len, dim_windows))))
+    return to_data_format(x, data_format)
 
 
-def _adaptive_maximum(name: str, dims: int, input: Any, output_size: Any, return_indices: bool) -> Any:
-    x = channels_first(input, dims, FORMATS[dims][0], name, empty="NC")
-    found = ops.max_pool(x, windows=_adaptive(name, dims, x, output_size))
-    return found if return_indices else found[0]
+def _adaptive_max_pool(name: str, dims: int, input: Any, output_size: Any, return_indices: bool) -> Any:
+    x = to_channels_first(input, dims, DATA_FORMATS[dims][0], name, empty="NC")
+    pooled = ops.max_pool(x, windows=_adaptive_windows(name, dims, x, output_size))
+    return pooled if return_indices else pooled[0]
 
 
-def _windows(
+def _sliding_windows(
     name: str, dims: int, x: Tensor, sizes: Any, ceil_mode: bool
 ) -> tuple[tuple[Windows, ...], tuple[tuple[int, ...], ...]]:
     """Return, for each of the last `dims` dimensions of `x`, the windows and their lengths including padding."""
     kernel, stride, padding, dilation = sizes
-    kernels = ints_of(kernel, dims, name, "kernel_size", 1)
-    strides = kernels if stride is None or stride == () else ints_of(stride, dims, name, "stride", 1)
-    paddings = ints_of(padding, dims, name, "padding")
-    dilations = ints_of(dilation, dims, name, "dilation", 1)
+    kernels = to_int_tuple(kernel, dims, name, "kernel_size", 1)
+    strides = kernels if stride is None or stride == () else to_int_tuple(stride, dims, name, "stride", 1)
+    paddings = to_int_tuple(padding, dims, name, "padding")
+    dilations = to_int_tuple(dilation, dims, name, "dilation", 1)
     windows, lengths = [], []
     for n, k, s, p, d in zip(x.shape[-dims:], kernels, strides, paddings, dilations, strict=True):
         if p > k // 2:
@@ -293,51 +293,56 @@ def _windows(
                 f"{name}: output size is too small: a window of {d * (k - 1) + 1} is larger than the size {n} in "
                 f"shape {x.shape}{f', with padding {p}' if p else ''}."
             )
-        windows.append(place_windows(n, m, k, s, p, d))
+        windows.append(sliding_windows(n, m, k, s, p, d))
         lengths.append(tuple(min(k, n + 2 * p - j * s) for j in range(m)))
     return tuple(windows), tuple(lengths)
 
 
-def _adaptive(name: str, dims: int, x: Tensor, output_size: Any) -> tuple[Windows, ...]:
-    asked = output_size
-    if dims > 1 and isinstance(asked, Sequence):
-        if len(asked) != dims:
+def _adaptive_windows(name: str, dims: int, x: Tensor, output_size: Any) -> tuple[Windows, ...]:
+    target_size = output_size
+    if dims > 1 and isinstance(target_size, Sequence):
+        if len(target_size) != dims:
             raise ShapeError(f"{name}: expected an output_size of {dims} sizes, but got {output_size!r}.")
-        asked = [n if size is None else size for n, size in zip(x.shape[-dims:], asked, strict=True)]
-    sizes = ints_of(asked, dims, name, "output_size")
-    return tuple(window_shares(n, m) for n, m in zip(x.shape[-dims:], sizes, strict=True))
+        target_size = [n if size is None else size for n, size in zip(x.shape[-dims:], target_size, strict=True)]
+    sizes = to_int_tuple(target_size, dims, name, "output_size")
+    return tuple(adaptive_windows(n, m) for n, m in zip(x.shape[-dims:], sizes, strict=True))
 
 
-def _lp_pooled(name: str, dims: int, x: Any, power: float, sizes: tuple[Any, Any], ceil_mode: bool) -> Tensor:
-    kernel = ints_of(sizes[0], dims, name, "kernel_size", 1)
+def _lp_pool(name: str, dims: int, x: Any, power: float, sizes: tuple[Any, Any], ceil_mode: bool) -> Tensor:
+    kernel = to_int_tuple(sizes[0], dims, name, "kernel_size", 1)
     if power == 0:
         raise ArgumentError(f"{name}: norm_type=0: the exponent 1 / norm_type is undefined.")
     if abs(power) == math.inf:
-        extreme = (max_pool1d, max_pool2d)[dims - 1]
-        found: Tensor = extreme(ops.abs(x) if power > 0 else -ops.abs(x), kernel, sizes[1], ceil_mode=ceil_mode)
-        return found if power > 0 else -found
+        max_pool = (max_pool1d, max_pool2d)[dims - 1]
+        result: Tensor = max_pool(ops.abs(x) if power > 0 else -ops.abs(x), kernel, sizes[1], ceil_mode=ceil_mode)
+        return result if power > 0 else -result
     means = (avg_pool1d, avg_pool2d)[dims - 1](x**power, kernel, sizes[1], 0, ceil_mode)
     # The derivative of the root is infinite at 0, so block the gradient there.
     return cast(Tensor, (ops.where(means == 0, 0.0, means) * numel(kernel)) ** (1.0 / power))
 
 
-def _unpooled(name: str, dims: int, input: Any, indices: Any, how: tuple[Any, Any, Any], output_size: Any) -> Tensor:
-    x, at = tensor_of(input, name), tensor_of(indices, name, "indices")
-    if x.shape != at.shape or x.ndim <= dims:
+def _max_unpool(
+    name: str, dims: int, input: Any, indices: Any, window_sizes: tuple[Any, Any, Any], output_size: Any
+) -> Tensor:
+    x, index = check_tensor(input, name), check_tensor(indices, name, "indices")
+    if x.shape != index.shape or x.ndim <= dims:
         raise ShapeError(
             f"{name}: expected shape of indices to be same as that of the input, (N, C, …) or (C, …), but got "
-            f"{at.shape} and {x.shape}."
+            f"{index.shape} and {x.shape}."
         )
-    size = ints_of(how[0], dims, name, "kernel_size", 1)
-    stride = size if how[1] is None else ints_of(how[1], dims, name, "stride", 1)
-    padding = ints_of(how[2], dims, name, "padding")
+    size = to_int_tuple(window_sizes[0], dims, name, "kernel_size", 1)
+    stride = size if window_sizes[1] is None else to_int_tuple(window_sizes[1], dims, name, "stride", 1)
+    padding = to_int_tuple(window_sizes[2], dims, name, "padding")
     default = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(x.shape[-dims:], stride, padding, size, strict=True)]
-    space = tuple(default if output_size is None else output_size[-dims:])
-    rest = x.shape[:-dims]
-    lines, places = (shaped(t, (*rest, numel(x.shape[-dims:]))) for t in (x.detach(), at))
-    last = shaped(scatter(x.new_zeros((*rest, numel(space))), len(rest), places, lines), (*rest, *space))
+    output_shape = tuple(default if output_size is None else output_size[-dims:])
+    leading_shape = x.shape[:-dims]
+    flat_values, flat_indices = (reshape_to(t, (*leading_shape, numel(x.shape[-dims:]))) for t in (x.detach(), index))
+    output = reshape_to(
+        scatter(x.new_zeros((*leading_shape, numel(output_shape))), len(leading_shape), flat_indices, flat_values),
+        (*leading_shape, *output_shape),
+    )
     if not x.requires_grad:
-        return last
+        return output
     # Where windows overlap, the last element wins but all of them get the gradient, that of their sum, as in PyTorch.
-    total = ops.put_at(x, at, shape=(*rest, *space), dims=dims)
-    return cast(Tensor, where(total.detach() == last, total, total + (last - total.detach())))
+    total = ops.put_at(x, index, shape=(*leading_shape, *output_shape), dims=dims)
+    return cast(Tensor, where(total.detach() == output, total, total + (output - total.detach())))

@@ -19,19 +19,19 @@ from minigrad.core.symbolic import apply
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import (
     Dims,
+    at_least_1d,
+    cast_tensor,
+    check_dims,
+    check_floating,
+    check_nonempty_dim,
     check_number,
-    check_some,
-    flat,
-    floats_of,
-    line,
-    one_dim_of,
-    shaped,
-    some_dims_of,
-    tensor_as,
-    tensor_of,
+    check_single_dim,
+    check_tensor,
+    flatten_all,
+    reshape_to,
 )
 from minigrad.functional.elementwise import where
-from minigrad.functional.return_types import Ends, Extremes
+from minigrad.functional.return_types import AminmaxResult, ValuesIndices
 
 
 @register(method=True)
@@ -42,13 +42,13 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType 
     >>> mg.tensor([[1.0, 2.0], [3.0, 4.0]]).sum(dim=-1).tolist()
     [3.0, 7.0]
     """
-    return _as(dtype, _reduced("sum", tensor_as(input, dtype, "sum"), dim, keepdim))
+    return _cast_result(dtype, _reduce("sum", cast_tensor(input, dtype, "sum"), dim, keepdim))
 
 
 @register(method=True)
 def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """Return the mean over `dim`, nan if it is empty. Raises DTypeError for ints and bools without a float `dtype`."""
-    return _reduced("mean", floats_of(tensor_as(input, dtype, "mean"), "mean"), dim, keepdim)
+    return _reduce("mean", check_floating(cast_tensor(input, dtype, "mean"), "mean"), dim, keepdim)
 
 
 @register(method=True)
@@ -70,7 +70,7 @@ def var(
     >>> x.var().item(), x.var(unbiased=False).item()
     (2.0, 1.0)
     """
-    return _spread("var", input, dim, unbiased, keepdim, correction)
+    return _dispersion("var", input, dim, unbiased, keepdim, correction)
 
 
 @register(method=True)
@@ -86,7 +86,7 @@ def std(
 
     Where all elements are equal it is not differentiable: the gradient is 0, as in PyTorch, and second derivatives nan.
     """
-    return _spread("std", input, dim, unbiased, keepdim, correction)
+    return _dispersion("std", input, dim, unbiased, keepdim, correction)
 
 
 @register
@@ -99,8 +99,8 @@ def var_mean(
     correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return `var` and `mean` over `dim`."""
-    found = _spread("var", input, dim, unbiased, keepdim, correction)
-    return found, mean(input, None if isinstance(dim, bool) else dim, keepdim)
+    variance = _dispersion("var", input, dim, unbiased, keepdim, correction)
+    return variance, mean(input, None if isinstance(dim, bool) else dim, keepdim)
 
 
 @register
@@ -113,14 +113,14 @@ def std_mean(
     correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return `std` and `mean` over `dim`."""
-    found = _spread("std", input, dim, unbiased, keepdim, correction)
-    return found, mean(input, None if isinstance(dim, bool) else dim, keepdim)
+    deviation = _dispersion("std", input, dim, unbiased, keepdim, correction)
+    return deviation, mean(input, None if isinstance(dim, bool) else dim, keepdim)
 
 
 @register(method=True)
 def logsumexp(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """Return ``log(sum(exp(input)))`` over `dim`, without overflow; ints are converted to the default float dtype."""
-    return _reduced("logsumexp", tensor_of(input, "logsumexp"), dim, keepdim)
+    return _reduce("logsumexp", check_tensor(input, "logsumexp"), dim, keepdim)
 
 
 @register(method=True)
@@ -137,7 +137,7 @@ def norm(
     >>> round(mg.norm(mg.tensor([3e30, 4e30])).item() / 1e30, 4)
     5.0
     """
-    x = floats_of(tensor_as(input, dtype, "norm"), "norm")
+    x = check_floating(cast_tensor(input, dtype, "norm"), "norm")
     if isinstance(p, str) and p != "fro":
         raise ArgumentError(
             f'norm: order p={p!r} is not supported; expected a scalar, inf or "fro".\n  linalg.matrix_norm has "nuc".'
@@ -149,7 +149,7 @@ def norm(
         return amin(ops.abs(x), dim if dim is not None else (), keepdim)
     if power == 1:
         return sum(ops.abs(x), dim, keepdim)
-    return _reduced("norm", x, dim, keepdim, p=power)
+    return _reduce("norm", x, dim, keepdim, p=power)
 
 
 @register(method=True)
@@ -158,7 +158,7 @@ def amax(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) ->
 
     Raises ShapeError for an empty dimension.
     """
-    return _chosen("amax", input, dim, keepdim)
+    return _reduce_extreme("amax", input, dim, keepdim)
 
 
 @register(method=True)
@@ -167,7 +167,7 @@ def amin(input: Tensor, dim: int | Sequence[int] = (), keepdim: bool = False) ->
 
     Raises ShapeError for an empty dimension.
     """
-    return _chosen("amin", input, dim, keepdim)
+    return _reduce_extreme("amin", input, dim, keepdim)
 
 
 @overload
@@ -175,12 +175,12 @@ def max(input: Tensor, dim: Tensor | None = None, keepdim: bool = False) -> Tens
 
 
 @overload
-def max(input: Tensor, dim: int, keepdim: bool = False) -> Extremes: ...
+def max(input: Tensor, dim: int, keepdim: bool = False) -> ValuesIndices: ...
 
 
 @register(method=True)
 def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
-    """Return the maximum of all elements, like `amax`, or along one `dim` an `Extremes` of values and indices.
+    """Return the maximum of all elements, like `amax`, or along one `dim` an `ValuesIndices` of values and indices.
 
     Along `dim`, the first of equal maxima gets the index and the gradient. A tensor in place of `dim` gives the
     elementwise maximum. Unlike in PyTorch, a nan maximum of all elements makes the whole gradient nan, as with `amax`.
@@ -191,7 +191,7 @@ def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -
     >>> values.tolist(), indices.tolist()
     ([5.0, 7.0], [1, 0])
     """
-    return _extremes("max", "amax", "maximum", input, dim, keepdim)
+    return _max_or_min("max", "amax", "maximum", input, dim, keepdim)
 
 
 @overload
@@ -199,13 +199,13 @@ def min(input: Tensor, dim: Tensor | None = None, keepdim: bool = False) -> Tens
 
 
 @overload
-def min(input: Tensor, dim: int, keepdim: bool = False) -> Extremes: ...
+def min(input: Tensor, dim: int, keepdim: bool = False) -> ValuesIndices: ...
 
 
 @register(method=True)
 def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
-    """Return the minimum of all elements, like `amin`, or an `Extremes` along one `dim`; see `max`."""
-    return _extremes("min", "amin", "minimum", input, dim, keepdim)
+    """Return the minimum of all elements, like `amin`, or an `ValuesIndices` along one `dim`; see `max`."""
+    return _max_or_min("min", "amin", "minimum", input, dim, keepdim)
 
 
 @register(method=True)
@@ -214,7 +214,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
     Raises ShapeError for an empty dimension.
     """
-    return _placed("argmax", input, dim, keepdim)
+    return _arg_extreme("argmax", input, dim, keepdim)
 
 
 @register(method=True)
@@ -223,69 +223,69 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
     Raises ShapeError for an empty dimension.
     """
-    return _placed("argmin", input, dim, keepdim)
+    return _arg_extreme("argmin", input, dim, keepdim)
 
 
 @register(method=True)
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """Return the product over `dim`, or of all elements, in dtypes as for `sum`. Zeros get correct gradients."""
-    x = tensor_as(input, dtype, "prod")
+    x = cast_tensor(input, dtype, "prod")
     if dim is None:
-        found = ops.prod(flat(x), dim=0, keepdim=False)
-        return _as(dtype, shaped(found, (1,) * x.ndim) if keepdim else found)
-    k = one_dim_of(dim, x, "prod")
-    return _as(dtype, ops.prod(line(x), dim=k, keepdim=keepdim and x.ndim > 0))
+        result = ops.prod(flatten_all(x), dim=0, keepdim=False)
+        return _cast_result(dtype, reshape_to(result, (1,) * x.ndim) if keepdim else result)
+    k = check_single_dim(dim, x, "prod")
+    return _cast_result(dtype, ops.prod(at_least_1d(x), dim=k, keepdim=keepdim and x.ndim > 0))
 
 
 @register(method=True, in_place=True)
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Return the cumulative sum along `dim`, in dtypes as for `sum`."""
-    return _as(dtype, _running("cumsum", tensor_as(input, dtype, "cumsum"), dim))
+    return _cast_result(dtype, _cumulative("cumsum", cast_tensor(input, dtype, "cumsum"), dim))
 
 
 @register(method=True, in_place=True)
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """Return the cumulative product along `dim`, in dtypes as for `sum`."""
-    return _as(dtype, _running("cumprod", tensor_as(input, dtype, "cumprod"), dim))
+    return _cast_result(dtype, _cumulative("cumprod", cast_tensor(input, dtype, "cumprod"), dim))
 
 
 @register(method=True)
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Test whether any element over `dim` is nonzero; nan is. Returns bool (uint8 for uint8); () reduces nothing."""
-    return _truth("any", input, dim, keepdim)
+    return _reduce_bool("any", input, dim, keepdim)
 
 
 @register(method=True)
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
     """Test whether all elements over `dim` are nonzero; nan is. Returns bool (uint8 for uint8); () reduces nothing."""
-    return _truth("all", input, dim, keepdim)
+    return _reduce_bool("all", input, dim, keepdim)
 
 
 @register(method=True)
-def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Ends:
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> AminmaxResult:
     """Return `amin` and `amax` along `dim`, or of all elements."""
-    along = () if dim is None else dim
-    return Ends(amin(input, along, keepdim), amax(input, along, keepdim))
+    dims = () if dim is None else dim
+    return AminmaxResult(amin(input, dims, keepdim), amax(input, dims, keepdim))
 
 
 @register(method=True)
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """Return the sum over `dim`, treating nan as 0."""
-    x = tensor_of(input, "nansum")
+    x = check_tensor(input, "nansum")
     return sum(where(ops.isnan(x), 0.0, x) if x.dtype.is_floating_point else x, dim, keepdim, dtype=dtype)
 
 
 @register(method=True)
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
     """Return the mean over `dim` of elements that are not nan; nan if there are none. `dtype` is floating point."""
-    x = floats_of(tensor_as(floats_of(input, "nanmean"), dtype, "nanmean"), "nanmean")
+    x = check_floating(cast_tensor(check_floating(input, "nanmean"), dtype, "nanmean"), "nanmean")
     return nansum(x, dim, keepdim) / sum(ops.logical_not(ops.isnan(x)), dim, keepdim).to(x.dtype)
 
 
 # --- helpers ---
 
 
-def _spread(
+def _dispersion(
     name: str, input: Tensor, dim: Any, unbiased: bool | None, keepdim: bool, correction: float | None
 ) -> Tensor:
     if isinstance(dim, bool) and unbiased is None:
@@ -294,53 +294,53 @@ def _spread(
         raise ArgumentError(f"{name}: got both unbiased={unbiased} and correction={correction}; give only one.")
     if correction is not None:
         check_number(correction, name, "correction")
-    less = correction if correction is not None else int(unbiased is not False)
-    return _reduced(name, floats_of(input, name), dim, keepdim, correction=less)
+    degrees_lost = correction if correction is not None else int(unbiased is not False)
+    return _reduce(name, check_floating(input, name), dim, keepdim, correction=degrees_lost)
 
 
-def _as(dtype: DType | None, found: Any) -> Tensor:
-    """Convert `found` to `dtype` if one was requested: kernels accumulate ints and bools in int64."""
-    return cast(Tensor, found if dtype is None else found.to(as_dtype(dtype)))
+def _cast_result(dtype: DType | None, result: Any) -> Tensor:
+    """Convert `result` to `dtype` if one was requested: kernels accumulate ints and bools in int64."""
+    return cast(Tensor, result if dtype is None else result.to(as_dtype(dtype)))
 
 
-def _reduced(name: str, x: Tensor, dim: Dims, keepdim: bool, **attrs: Any) -> Tensor:
-    dims = some_dims_of(None if dim == () or dim == [] else dim, x, name)  # () means all dimensions, as in PyTorch
+def _reduce(name: str, x: Tensor, dim: Dims, keepdim: bool, **attrs: Any) -> Tensor:
+    dims = check_dims(None if dim == () or dim == [] else dim, x, name)  # () means all dimensions, as in PyTorch
     return cast(Tensor, OPS[name](x, dim=dims, keepdim=bool(keepdim), **attrs))
 
 
-def _truth(name: str, x: Any, dim: Dims, keepdim: bool) -> Tensor:
-    dims = some_dims_of(dim, tensor_of(x, name), name)
+def _reduce_bool(name: str, x: Any, dim: Dims, keepdim: bool) -> Tensor:
+    dims = check_dims(dim, check_tensor(x, name), name)
     return cast(Tensor, OPS[name](x, dim=dims, keepdim=bool(keepdim)))
 
 
-def _chosen(name: str, x: Any, dim: Dims, keepdim: bool) -> Tensor:
-    for k in some_dims_of(None if dim == () or dim == [] else dim, tensor_of(x, name), name):
-        check_some(x, k, name)
-    return _reduced(name, x, dim, keepdim)
+def _reduce_extreme(name: str, x: Any, dim: Dims, keepdim: bool) -> Tensor:
+    for k in check_dims(None if dim == () or dim == [] else dim, check_tensor(x, name), name):
+        check_nonempty_dim(x, k, name)
+    return _reduce(name, x, dim, keepdim)
 
 
-def _extremes(name: str, whole: str, pairwise: str, x: Any, dim: Any, keepdim: bool) -> Any:
+def _max_or_min(name: str, reduction: str, pairwise: str, x: Any, dim: Any, keepdim: bool) -> Any:
     if dim is None:
         if keepdim:
-            raise ArgumentError(f"{name}: keepdim requires a dim.\n  Write {whole}(x, keepdim=True).")
-        return _chosen(whole, x, None, False)
+            raise ArgumentError(f"{name}: keepdim requires a dim.\n  Write {reduction}(x, keepdim=True).")
+        return _reduce_extreme(reduction, x, None, False)
     if isinstance(dim, Tensor):
         return OPS[pairwise](x, dim)
-    k = one_dim_of(dim, tensor_of(x, name), name)
-    check_some(x, k, name)
-    return Extremes(*OPS[name](line(x), dim=k, keepdim=bool(keepdim) and x.ndim > 0))
+    k = check_single_dim(dim, check_tensor(x, name), name)
+    check_nonempty_dim(x, k, name)
+    return ValuesIndices(*OPS[name](at_least_1d(x), dim=k, keepdim=bool(keepdim) and x.ndim > 0))
 
 
-def _placed(name: str, x: Any, dim: int | None, keepdim: bool) -> Tensor:
+def _arg_extreme(name: str, x: Any, dim: int | None, keepdim: bool) -> Tensor:
     if dim is None:
-        numbers = flat(tensor_of(x, name).detach())
-        check_some(numbers, 0, name)
-        return shaped(OPS[name](numbers, dim=0, keepdim=False), (1,) * x.ndim if keepdim else ())
-    k = one_dim_of(dim, tensor_of(x, name), name)
-    check_some(x, k, name)
-    return cast(Tensor, OPS[name](line(x), dim=k, keepdim=bool(keepdim) and x.ndim > 0))
+        elements = flatten_all(check_tensor(x, name).detach())
+        check_nonempty_dim(elements, 0, name)
+        return reshape_to(OPS[name](elements, dim=0, keepdim=False), (1,) * x.ndim if keepdim else ())
+    k = check_single_dim(dim, check_tensor(x, name), name)
+    check_nonempty_dim(x, k, name)
+    return cast(Tensor, OPS[name](at_least_1d(x), dim=k, keepdim=bool(keepdim) and x.ndim > 0))
 
 
-def _running(name: str, x: Tensor, dim: int) -> Tensor:
-    k = one_dim_of(dim, x, name)
-    return shaped(OPS[name](line(x), dim=k, reverse=False), x.shape)
+def _cumulative(name: str, x: Tensor, dim: int) -> Tensor:
+    k = check_single_dim(dim, x, name)
+    return reshape_to(OPS[name](at_least_1d(x), dim=k, reverse=False), x.shape)

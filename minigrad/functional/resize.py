@@ -11,11 +11,11 @@ from minigrad.core.dtypes import float32, uint8
 from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.core.registry import register
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import Ints, floats_of, ints_of, tensor_of
-from minigrad.functional.windows import Rows, mean_rows, resampled, window_shares
+from minigrad.functional.checks import Ints, check_floating, check_tensor, to_int_tuple
+from minigrad.functional.windows import SparseRows, adaptive_windows, apply_rows, averaging_rows
 
 # The values of `ndim` that each mode supports.
-_MODES = {
+_MODE_NDIMS = {
     "nearest": (3, 4, 5),
     "nearest-exact": (3, 4, 5),
     "area": (3, 4, 5),
@@ -52,35 +52,43 @@ def interpolate(
     >>> mg.functional.interpolate(mg.tensor([[[0.0, 4.0]]]), scale_factor=2, mode="linear").tolist()
     [[[0.0, 1.0, 3.0, 4.0]]]
     """
-    _check_mode(tensor_of(input, "interpolate"), mode, align_corners, antialias)
+    _check_mode(check_tensor(input, "interpolate"), mode, align_corners, antialias)
     if (size is None) == (scale_factor is None) or (recompute_scale_factor and scale_factor is None):
         raise ArgumentError(
             "interpolate: either size or scale_factor should be defined; recompute_scale_factor requires scale_factor."
         )
-    old = input.shape[2:]
+    input_size = input.shape[2:]
     if scale_factor is None:
-        new = ints_of(size, len(old), "interpolate", "size")
-        factors: tuple[float, ...] = new
+        output_size = to_int_tuple(size, len(input_size), "interpolate", "size")
+        factors: tuple[float, ...] = output_size
     else:
-        factors = _factors(scale_factor, len(old))
-        new = tuple(int(n * factor) for n, factor in zip(old, factors, strict=True))
-    if min(old) < 1 or (min(new) < 1 and mode != "area") or not input.shape[1]:
+        factors = _check_scale_factor(scale_factor, len(input_size))
+        output_size = tuple(int(n * factor) for n, factor in zip(input_size, factors, strict=True))
+    if min(input_size) < 1 or (min(output_size) < 1 and mode != "area") or not input.shape[1]:
         raise ShapeError(
-            f"interpolate: input and output sizes should be greater than 0, but got input {input.shape} and size {new}."
+            f"interpolate: input and output sizes should be greater than 0, but got input {input.shape} and size "
+            f"{output_size}."
         )
-    corners, pixels = bool(align_corners), input.dtype is uint8 and not mode.startswith("nearest")
-    for k in reversed(range(len(old))):  # rows first: upsampling increases the number of elements at every step
-        n, m = old[k], new[k]
-        rounded = (n,) if "linear" in mode else (n, 2 * n) if (mode, input.ndim) == ("nearest", 4) else ()
-        by_size = scale_factor is None or recompute_scale_factor or m in rounded  # `rounded` as in PyTorch
-        pitch = (n, m) if by_size else (1, factors[k])
-        rows = _filter_rows(n, m, *pitch, mode, corners) if antialias else _pixel_rows(n, m, *pitch, mode, corners)
-        input = _rounded(resampled(input.to(float32), k + 2, rows)) if pixels else resampled(input, k + 2, rows)
+    align, is_uint8 = bool(align_corners), input.dtype is uint8 and not mode.startswith("nearest")
+    for k in reversed(range(len(input_size))):  # rows first: upsampling increases the number of elements at every step
+        n, m = input_size[k], output_size[k]
+        legacy_sizes = (n,) if "linear" in mode else (n, 2 * n) if (mode, input.ndim) == ("nearest", 4) else ()
+        # `legacy_sizes` as in PyTorch.
+        use_size_ratio = scale_factor is None or recompute_scale_factor or m in legacy_sizes
+        step = (n, m) if use_size_ratio else (1, factors[k])
+        rows = (
+            _antialias_matrix(n, m, *step, mode, align)
+            if antialias
+            else _interpolation_matrix(n, m, *step, mode, align)
+        )
+        input = (
+            _round_to_uint8(apply_rows(input.to(float32), k + 2, rows)) if is_uint8 else apply_rows(input, k + 2, rows)
+        )
     return input
 
 
 def _check_mode(input: Tensor, mode: str, align_corners: bool | None, antialias: bool) -> None:
-    if input.ndim not in _MODES.get(mode, ()):
+    if input.ndim not in _MODE_NDIMS.get(mode, ()):
         raise ArgumentError(
             f"interpolate: mode={mode!r} does not support {input.ndim}-d input.\n  The modes are nearest, "
             "nearest-exact and area (3-d to 5-d), linear (3-d), bilinear and bicubic (4-d) and trilinear (5-d), "
@@ -93,10 +101,10 @@ def _check_mode(input: Tensor, mode: str, align_corners: bool | None, antialias:
             f"interpolate: align_corners can only be set with the linear modes and bicubic, but got {mode!r}."
         )
     if not mode.startswith("nearest") and not (input.dtype is uint8 and mode in ("bilinear", "bicubic")):
-        floats_of(input, "interpolate")
+        check_floating(input, "interpolate")
 
 
-def _rounded(x: Tensor) -> Tensor:
+def _round_to_uint8(x: Tensor) -> Tensor:
     return (x + 0.5).floor().clamp(0, 255).to(uint8)
 
 
@@ -104,19 +112,21 @@ def _rounded(x: Tensor) -> Tensor:
 
 
 @lru_cache(maxsize=256)
-def _pixel_rows(n: int, m: int, over: float, under: float, mode: str, align_corners: bool) -> Rows:
+def _interpolation_matrix(
+    n: int, m: int, step_numerator: float, step_denominator: float, mode: str, align_corners: bool
+) -> SparseRows:
     """Return the matrix that resizes `n` pixels to `m`, with a sampling step of over / under."""
     if mode.startswith("nearest"):
         shift = 0.5 if mode == "nearest-exact" else 0.0
-        nearest = [min(int((j + shift) * over / under), n - 1) for j in range(m)]
+        nearest = [min(int((j + shift) * step_numerator / step_denominator), n - 1) for j in range(m)]
         return tuple((range(k, k + 1), (1.0,)) for k in nearest)
     if mode == "area":
-        shares = window_shares(n, m)
-        return mean_rows(shares, tuple(map(len, shares)))
+        windows = adaptive_windows(n, m)
+        return averaging_rows(windows, tuple(map(len, windows)))
     if align_corners:
         centres = [j * (n - 1) / max(m - 1, 1) for j in range(m)]
     else:
-        centres = [(j + 0.5) * over / under - 0.5 for j in range(m)]
+        centres = [(j + 0.5) * step_numerator / step_denominator - 0.5 for j in range(m)]
     if mode == "bicubic":
         return tuple(_cubic_row(n, centre) for centre in centres)
     centres = [max(centre, 0.0) for centre in centres]
@@ -127,7 +137,7 @@ def _pixel_rows(n: int, m: int, over: float, under: float, mode: str, align_corn
     )
 
 
-def _cubic(x: float, a: float) -> float:
+def _cubic_kernel(x: float, a: float) -> float:
     """Evaluate Keys' kernel (1981, eq. 8, for any `a`) at distance `x`."""
     x = abs(x)
     if x <= 1:
@@ -140,32 +150,35 @@ def _cubic_row(n: int, centre: float) -> tuple[range, tuple[float, ...]]:
     left = floor(centre)
     weights: dict[int, float] = {}
     for k in range(left - 1, left + 3):
-        at = min(max(k, 0), n - 1)
-        weights[at] = weights.get(at, 0.0) + _cubic(centre - k, -0.75)
+        pixel = min(max(k, 0), n - 1)
+        weights[pixel] = weights.get(pixel, 0.0) + _cubic_kernel(centre - k, -0.75)
     return range(min(weights), max(weights) + 1), tuple(weights.values())
 
 
 @lru_cache(maxsize=256)
-def _filter_rows(n: int, m: int, over: float, under: float, mode: str, align_corners: bool) -> Rows:
+def _antialias_matrix(
+    n: int, m: int, step_numerator: float, step_denominator: float, mode: str, align_corners: bool
+) -> SparseRows:
     """Return the antialiasing matrix that resizes `n` pixels to `m`: the kernel width is max(sampling step, 1)."""
-    pitch = over / under if not align_corners else (n - 1) / (m - 1) if m > 1 else 0.0
-    width = max(pitch, 1.0)
-    reach = width * (2 if mode == "bicubic" else 1)
+    step = step_numerator / step_denominator if not align_corners else (n - 1) / (m - 1) if m > 1 else 0.0
+    width = max(step, 1.0)
+    radius = width * (2 if mode == "bicubic" else 1)
     rows = []
     for j in range(m):
-        centre = pitch * (j + 0.5)
-        pixels = range(max(int(centre - reach + 0.5), 0), min(int(centre + reach + 0.5), n))
+        centre = step * (j + 0.5)
+        pixels = range(max(int(centre - radius + 0.5), 0), min(int(centre + radius + 0.5), n))
         distances = [(k + 0.5 - centre) / width for k in pixels]
-        weights = [_cubic(x, -0.5) if mode == "bicubic" else max(1.0 - abs(x), 0.0) for x in distances]
+        weights = [_cubic_kernel(x, -0.5) if mode == "bicubic" else max(1.0 - abs(x), 0.0) for x in distances]
         total = sum(weights)
         rows.append((pixels, tuple(weight / total for weight in weights)))
     return tuple(rows)
 
 
-def _factors(given: Any, dims: int) -> tuple[float, ...]:
-    factors = tuple(given) if isinstance(given, Sequence) else (given,) * dims
+def _check_scale_factor(scale_factor: Any, dims: int) -> tuple[float, ...]:
+    factors = tuple(scale_factor) if isinstance(scale_factor, Sequence) else (scale_factor,) * dims
     if len(factors) != dims or not all(isinstance(f, int | float) and 0 < f < inf for f in factors):
         raise ArgumentError(
-            f"interpolate: expected scale_factor to be a positive scalar or a sequence of {dims}, but got {given!r}."
+            f"interpolate: expected scale_factor to be a positive scalar or a sequence of {dims}, but got "
+            f"{scale_factor!r}."
         )
     return factors

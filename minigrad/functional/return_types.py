@@ -6,31 +6,31 @@ from typing import NamedTuple
 
 from minigrad.core.tensor import Tensor
 
-__all__ = ["Ends", "Extremes", "SignedLogarithm", "Sorted"]
+__all__ = ["AminmaxResult", "SlogdetResult", "SortResult", "ValuesIndices"]
 
 
-class Ends(NamedTuple):
+class AminmaxResult(NamedTuple):
     """Result of `aminmax`."""
 
     min: Tensor
     max: Tensor
 
 
-class SignedLogarithm(NamedTuple):
+class SlogdetResult(NamedTuple):
     """Result of `slogdet`: the determinant is ``sign * exp(logabsdet)``."""
 
     sign: Tensor
     logabsdet: Tensor
 
 
-class Extremes(NamedTuple):
+class ValuesIndices(NamedTuple):
     """Result of `max` and `min` along a dimension: the values and their int64 indices."""
 
     values: Tensor
     indices: Tensor
 
 
-class Sorted(NamedTuple):
+class SortResult(NamedTuple):
     """Result of sorting and selecting functions: the values and their int64 indices along the dimension."""
 
     values: Tensor

@@ -16,7 +16,7 @@ from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.core.registry import register
 from minigrad.core.shapes import numel
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import check_option, check_same_type, floats_of, shaped
+from minigrad.functional.checks import check_floating, check_option, check_same_dtype, reshape_to
 
 
 @register
@@ -32,7 +32,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     >>> mg.functional.affine_grid(mirror, (1, 1, 1, 2)).tolist()
     [[[[0.5, 0.0], [-0.5, 0.0]]]]
     """
-    floats_of(theta, "affine_grid", "theta")
+    check_floating(theta, "affine_grid", "theta")
     if len(size) not in (4, 5) or min(size) < 1:
         raise ShapeError(
             f"affine_grid: expected a positive size (N, C, H, W) or (N, C, D, H, W), but got {tuple(size)}."
@@ -44,12 +44,12 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             f"{theta.shape}."
         )
     matrix = theta[(slice(None), *[None] * space)]
-    moved = matrix[..., space]
+    points = matrix[..., space]
     for k in range(space):  # x first, which runs along the last dimension
         n = size[-1 - k]
-        along = theta.new_tensor(_spaced(n, bool(align_corners))).reshape(n, *[1] * (k + 1))
-        moved = moved + along * matrix[..., k]
-    return moved
+        coordinates = theta.new_tensor(_normalised_coordinates(n, bool(align_corners))).reshape(n, *[1] * (k + 1))
+        points = points + coordinates * matrix[..., k]
+    return points
 
 
 @register
@@ -79,45 +79,47 @@ def grid_sample(
     """
     check_option(mode, ("bilinear", "nearest", "bicubic"), "grid_sample", "mode")
     check_option(padding_mode, ("zeros", "border", "reflection"), "grid_sample", "padding_mode")
-    check_same_type("grid_sample", input=floats_of(input, "grid_sample"), grid=grid)
+    check_same_dtype("grid_sample", input=check_floating(input, "grid_sample"), grid=grid)
     if input.ndim not in (4, 5) or 0 in input.shape[2:]:
         raise ShapeError(
             f"grid_sample: expected a non-empty input (N, C, H, W) or (N, C, D, H, W), but got {input.shape}."
         )
     if grid.ndim != input.ndim or grid.shape[0] != input.shape[0] or grid.shape[-1] != input.ndim - 2:
-        asked = "H_out, W_out, 2" if input.ndim == 4 else "D_out, H_out, W_out, 3"
+        expected = "H_out, W_out, 2" if input.ndim == 4 else "D_out, H_out, W_out, 3"
         raise ShapeError(
-            f"grid_sample: expected grid of shape ({input.shape[0]}, {asked}) for input {input.shape}, but got "
+            f"grid_sample: expected grid of shape ({input.shape[0]}, {expected}) for input {input.shape}, but got "
             f"{grid.shape}."
         )
     if mode == "bicubic" and input.ndim == 5:
         raise ArgumentError("grid_sample: bicubic interpolation only supports 4-d input, but got 5-d.")
     sizes, aligned = input.shape[:1:-1], bool(align_corners)
-    points = [_unnormalised(grid[..., k], n, aligned) for k, n in enumerate(sizes)]
+    points = [_to_pixels(grid[..., k], n, aligned) for k, n in enumerate(sizes)]
     if mode == "bicubic":
-        return _mixed(input, [_cubic_taps(at, n, padding_mode, aligned) for at, n in zip(points, sizes, strict=True)])
-    points = [_inside(at, n, padding_mode, aligned) for at, n in zip(points, sizes, strict=True)]
+        return _interpolate(
+            input, [_cubic_taps(at, n, padding_mode, aligned) for at, n in zip(points, sizes, strict=True)]
+        )
+    points = [_apply_padding_mode(at, n, padding_mode, aligned) for at, n in zip(points, sizes, strict=True)]
     if input.ndim == 4:
         return cast(Tensor, ops.grid_sample(input, *points, nearest=mode == "nearest"))
-    flat = [shaped(at, (at.shape[0], at.shape[1], numel(at.shape[2:]))) for at in points]
-    found = _mixed(input, [_linear_taps(at, mode == "nearest") for at in flat])
-    return shaped(found, (*input.shape[:2], *grid.shape[1:-1]))
+    flat_points = [reshape_to(at, (at.shape[0], at.shape[1], numel(at.shape[2:]))) for at in points]
+    sampled = _interpolate(input, [_linear_taps(at, mode == "nearest") for at in flat_points])
+    return reshape_to(sampled, (*input.shape[:2], *grid.shape[1:-1]))
 
 
 Taps = list[tuple[Tensor, Tensor | float]]
 """The pixels that a point is interpolated from along one dimension: integer coordinate (as a float) and weight."""
 
 
-def _linear_taps(at: Tensor, nearest: bool) -> Taps:
+def _linear_taps(coordinate: Tensor, nearest: bool) -> Taps:
     if nearest:
-        return [(ops.round(at.detach()), 1.0)]
-    left = ops.floor(at.detach())
-    return [(left, left + 1.0 - at), (left + 1.0, at - left)]
+        return [(ops.round(coordinate.detach()), 1.0)]
+    left = ops.floor(coordinate.detach())
+    return [(left, left + 1.0 - coordinate), (left + 1.0, coordinate - left)]
 
 
-def _cubic_taps(at: Tensor, n: int, padding_mode: str, align_corners: bool) -> Taps:
-    left = ops.floor(at.detach())
-    t = at - left
+def _cubic_taps(coordinate: Tensor, n: int, padding_mode: str, align_corners: bool) -> Taps:
+    left = ops.floor(coordinate.detach())
+    t = coordinate - left
     u, a = 1.0 - t, -0.75
     weights = [
         a * t * u * u,
@@ -125,43 +127,47 @@ def _cubic_taps(at: Tensor, n: int, padding_mode: str, align_corners: bool) -> T
         ((a + 2.0) * u - (a + 3.0)) * u * u + 1.0,
         a * u * t * t,
     ]
-    return [(_inside(left + (k - 1.0), n, padding_mode, align_corners), weight) for k, weight in enumerate(weights)]
+    return [
+        (_apply_padding_mode(left + (k - 1.0), n, padding_mode, align_corners), weight)
+        for k, weight in enumerate(weights)
+    ]
 
 
-def _mixed(input: Tensor, taps: list[Taps]) -> Tensor:
+def _interpolate(input: Tensor, taps: list[Taps]) -> Tensor:
     """Interpolate: sum the pixels over all combinations of taps, weighted by the products of the taps' weights."""
     height = input.shape[-2]
     rows, columns = numel(input.shape[2:-1]), input.shape[-1]
-    image = shaped(input, (*input.shape[:2], rows, columns))
+    image = reshape_to(input, (*input.shape[:2], rows, columns))
     total: Any = 0.0
     for combination in itertools.product(*taps):
         (x, y, *depth), weights = zip(*combination, strict=True)
         for z in depth:  # `image` stacks the planes of a volume vertically
             y = ops.where(ops.logical_and(y >= 0.0, y < float(height)), y + z * float(height), -1.0)
-        found = ops.grid_sample(image, x, y, nearest=True)
-        factor = math.prod(weights)
-        total = total + (found if isinstance(factor, float) else found * factor[:, None])
+        pixels = ops.grid_sample(image, x, y, nearest=True)
+        weight = math.prod(weights)
+        total = total + (pixels if isinstance(weight, float) else pixels * weight[:, None])
     return cast(Tensor, total)
 
 
-def _spaced(n: int, align_corners: bool) -> list[float]:
+def _normalised_coordinates(n: int, align_corners: bool) -> list[float]:
     """Return the normalised coordinates of `n` pixels along a dimension."""
     last = n - 1 if align_corners else n
     return [(2 * k - (n - 1)) / max(last, 1) for k in range(n)]
 
 
-def _unnormalised(at: Tensor, n: int, align_corners: bool) -> Tensor:
-    """Convert normalised coordinates `at` along a dimension of `n` pixels to pixels."""
-    return 0.5 * (n - 1) * (at + 1.0) if align_corners else 0.5 * (n * (at + 1.0) - 1.0)
+def _to_pixels(coordinate: Tensor, n: int, align_corners: bool) -> Tensor:
+    """Convert normalised coordinates `coordinate` along a dimension of `n` pixels to pixels."""
+    return 0.5 * (n - 1) * (coordinate + 1.0) if align_corners else 0.5 * (n * (coordinate + 1.0) - 1.0)
 
 
-def _inside(at: Tensor, n: int, padding_mode: str, align_corners: bool) -> Tensor:
+def _apply_padding_mode(coordinate: Tensor, n: int, padding_mode: str, align_corners: bool) -> Tensor:
     """Map pixel coordinates outside the image into it, as `padding_mode` does."""
     if padding_mode == "zeros":
-        return at
+        return coordinate
     if padding_mode == "reflection":
         low, span = (0.0, n - 1.0) if align_corners else (-0.5, float(n))
-        way = ops.remainder(ops.where(at < low, low - at, at - low), 2.0 * span)  # one period: there and back
-        at = low + ops.where(way < span, way, 2.0 * span - way)
+        # One period: there and back.
+        reflected = ops.remainder(ops.where(coordinate < low, low - coordinate, coordinate - low), 2.0 * span)
+        coordinate = low + ops.where(reflected < span, reflected, 2.0 * span - reflected)
     # The gradient at the border is 0, as in PyTorch; nan maps to the first pixel.
-    return cast(Tensor, ops.where(at > 0.0, ops.where(at < n - 1.0, at, n - 1.0), 0.0))
+    return cast(Tensor, ops.where(coordinate > 0.0, ops.where(coordinate < n - 1.0, coordinate, n - 1.0), 0.0))

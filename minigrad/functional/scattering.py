@@ -11,13 +11,13 @@ from typing import Any
 from minigrad import ops
 from minigrad.core.errors import ArgumentError
 from minigrad.core.registry import register, register_method
-from minigrad.core.shapes import dim_of, numel
+from minigrad.core.shapes import normalize_dim, numel
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import check_option, flat, line, shaped, tensor_of
+from minigrad.functional.checks import at_least_1d, check_option, check_tensor, flatten_all, reshape_to
 from minigrad.functional.creation import arange
 from minigrad.functional.elementwise import where
-from minigrad.functional.indexing import gather, scatter_add, scattered
-from minigrad.functional.subscript import get, put
+from minigrad.functional.indexing import gather, scatter_add, scatter_values
+from minigrad.functional.subscript import getitem, setitem
 from minigrad.functional.views import diagonal, select
 
 
@@ -36,9 +36,9 @@ def scatter(
         raise ArgumentError("scatter: expected exactly one of src and value.")
     if reduce is not None:
         check_option(reduce, ("add", "multiply"), "scatter", "reduce")
-        given = src if isinstance(src, Tensor) else input.new_full(index.shape, value if src is None else src)
-        return scatter_reduce(input, dim, index, given, "sum" if reduce == "add" else "prod")
-    return scattered(input, dim, index, src, value)
+        source = src if isinstance(src, Tensor) else input.new_full(index.shape, value if src is None else src)
+        return scatter_reduce(input, dim, index, source, "sum" if reduce == "add" else "prod")
+    return scatter_values(input, dim, index, src, value)
 
 
 @register(method=True, in_place=True)
@@ -57,61 +57,74 @@ def scatter_reduce(
     [2.0, 4.0, 0.0]
     """
     check_option(reduce, ("sum", "mean", "amax", "amin", "prod"), "scatter_reduce", "reduce")
-    x = tensor_of(input, "scatter_reduce")
+    x = check_tensor(input, "scatter_reduce")
     if reduce == "prod":
-        return _product(x, dim, index, src, include_self)
+        return _scatter_prod(x, dim, index, src, include_self)
     if reduce in ("sum", "mean"):
-        begun = x if include_self else scattered(x, dim, index, value=0)
-        total = scatter_add(begun, dim, index, src)
+        initial = x if include_self else scatter_values(x, dim, index, value=0)
+        total = scatter_add(initial, dim, index, src)
         if reduce == "sum":
             return total
-        ones = x.new_ones(x.shape) if include_self else scattered(x.new_ones(x.shape), dim, index, value=0)
+        ones = x.new_ones(x.shape) if include_self else scatter_values(x.new_ones(x.shape), dim, index, value=0)
         count = scatter_add(ones, dim, index, src.new_ones(src.shape))
         return total / count if x.dtype.is_floating_point else total // count
-    return _extreme(x, dim, index, src, reduce == "amax", include_self)
+    return _scatter_extreme(x, dim, index, src, reduce == "amax", include_self)
 
 
-def _product(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool) -> Tensor:
+def _scatter_prod(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool) -> Tensor:
     """Multiply elements with the same index by a segmented parallel scan over the sorted indices, in log2(n) steps.
 
     Step s multiplies each element by the one 2**s before it, unless a segment starts between them; the last product of
     each segment is the result. There is no division, which the gradient of a product of zeros would not allow.
     """
-    k = dim_of(dim, max(x.ndim, 1), "scatter_reduce")
-    at, given = line(index), line(src)[tuple(slice(n) for n in line(index).shape)]
-    places, order = ops.sort(at, dim=k, descending=False)
-    running, first = gather(given, k, order), places != ops.shift(places, dim=k, by=1, fill=-1)
-    by = 1
-    while by < places.shape[k]:
-        running = running * where(first, True, ops.shift(running, dim=k, by=by, fill=1))
-        first = ops.logical_or(first, ops.shift(first, dim=k, by=by, fill=1))
-        by *= 2
-    products = scattered(line(x) if not include_self else line(x).new_ones(line(x).shape), k, places, running)
-    return shaped(line(x) * products if include_self else products, x.shape)
+    k = normalize_dim(dim, max(x.ndim, 1), "scatter_reduce")
+    positions, source = at_least_1d(index), at_least_1d(src)[tuple(slice(n) for n in at_least_1d(index).shape)]
+    sorted_positions, order = ops.sort(positions, dim=k, descending=False)
+    running, is_segment_start = (
+        gather(source, k, order),
+        sorted_positions != ops.shift(sorted_positions, dim=k, by=1, fill=-1),
+    )
+    step = 1
+    while step < sorted_positions.shape[k]:
+        running = running * where(is_segment_start, True, ops.shift(running, dim=k, by=step, fill=1))
+        is_segment_start = ops.logical_or(is_segment_start, ops.shift(is_segment_start, dim=k, by=step, fill=1))
+        step *= 2
+    products = scatter_values(
+        at_least_1d(x) if not include_self else at_least_1d(x).new_ones(at_least_1d(x).shape),
+        k,
+        sorted_positions,
+        running,
+    )
+    return reshape_to(at_least_1d(x) * products if include_self else products, x.shape)
 
 
-def _extreme(x: Tensor, dim: int, index: Tensor, src: Tensor, largest: bool, include_self: bool) -> Tensor:
+def _scatter_extreme(x: Tensor, dim: int, index: Tensor, src: Tensor, largest: bool, include_self: bool) -> Tensor:
     """Reduce with "amax" or "amin", and divide the gradient evenly between ties."""
-    k = dim_of(dim, max(x.ndim, 1), "scatter_reduce")
-    at, given = line(index), line(src)[tuple(slice(n) for n in line(index).shape)]
-    floats = given.dtype.is_floating_point  # negating floats reverses the order but still sorts nan last
-    ranked = given.detach() if largest or not floats else -given.detach()
-    order = ops.sort(ranked, dim=k, descending=not (largest or floats))[1]  # the last write to a position wins
-    sent, places = gather(given.detach(), k, order), gather(at, k, order)
-    found = scattered(line(x.detach()), k, places, sent)
-    own = line(x.detach()) if include_self else found
-    found = (ops.maximum if largest else ops.minimum)(found, own) if include_self else found
+    k = normalize_dim(dim, max(x.ndim, 1), "scatter_reduce")
+    positions, source = at_least_1d(index), at_least_1d(src)[tuple(slice(n) for n in at_least_1d(index).shape)]
+    is_float = source.dtype.is_floating_point  # negating floats reverses the order but still sorts nan last
+    sort_keys = source.detach() if largest or not is_float else -source.detach()
+    order = ops.sort(sort_keys, dim=k, descending=not (largest or is_float))[1]  # the last write to a position wins
+    sorted_source, sorted_positions = gather(source.detach(), k, order), gather(positions, k, order)
+    extreme = scatter_values(at_least_1d(x.detach()), k, sorted_positions, sorted_source)
+    self_values = at_least_1d(x.detach()) if include_self else extreme
+    extreme = (ops.maximum if largest else ops.minimum)(extreme, self_values) if include_self else extreme
     if not (x.requires_grad or src.requires_grad):
-        return shaped(found, x.shape)
-    touched = scattered(found.new_zeros(found.shape), k, at, value=1)
-    mine = where(touched == 0, found.new_ones(found.shape), (own == found).to(x.dtype) if include_self else 0.0)
-    wins = (given.detach() == gather(found, k, at)).to(x.dtype)
-    count = scatter_add(mine, k, at, wins)
-    theirs = wins / gather(count, k, at) * _slope_alone(given)
-    return shaped(scatter_add(found + mine / count * _slope_alone(line(x)), k, at, theirs), x.shape)
+        return reshape_to(extreme, x.shape)
+    is_written = scatter_values(extreme.new_zeros(extreme.shape), k, positions, value=1)
+    self_ties = where(
+        is_written == 0, extreme.new_ones(extreme.shape), (self_values == extreme).to(x.dtype) if include_self else 0.0
+    )
+    source_ties = (source.detach() == gather(extreme, k, positions)).to(x.dtype)
+    count = scatter_add(self_ties, k, positions, source_ties)
+    source_grad_part = source_ties / gather(count, k, positions) * _zero_with_grad(source)
+    return reshape_to(
+        scatter_add(extreme + self_ties / count * _zero_with_grad(at_least_1d(x)), k, positions, source_grad_part),
+        x.shape,
+    )
 
 
-def _slope_alone(x: Tensor) -> Any:
+def _zero_with_grad(x: Tensor) -> Any:
     """Return zeros with the gradient of `x`, without a gradient where `x` is not finite."""
     return where(ops.isfinite(x), x - x.detach(), 0.0)
 
@@ -124,7 +137,7 @@ def index_put(input: Tensor, indices: Sequence[Any], values: Any, accumulate: bo
     >>> mg.index_put(mg.zeros(3), [mg.tensor([0, 2, 2])], mg.tensor([1.0, 2.0, 3.0]), accumulate=True).tolist()
     [1.0, 0.0, 5.0]
     """
-    return _index_put(tensor_of(input, "index_put").clone(), indices, values, accumulate)
+    return _index_put(check_tensor(input, "index_put").clone(), indices, values, accumulate)
 
 
 @register_method("index_put_")
@@ -132,19 +145,21 @@ def _index_put(self: Tensor, indices: Sequence[Any], values: Any, accumulate: bo
     """Set ``self[indices]`` to `values`; if `accumulate`, add them, also at repeated indices."""
     key = tuple(slice(None) if part is None else part for part in indices)
     if not accumulate:
-        put(self, key, values)
+        setitem(self, key, values)
         return self
     size = numel(self.shape)
-    places = get(arange(size, device=self.device).reshape(self.shape), key)  # flat indices
-    added = values.expand(*places.shape) if isinstance(values, Tensor) else self.new_full(places.shape, values)
-    sums = scatter_add(self.new_zeros(size), 0, flat(places), added.reshape(-1))
+    flat_indices = getitem(arange(size, device=self.device).reshape(self.shape), key)  # flat indices
+    expanded_values = (
+        values.expand(*flat_indices.shape) if isinstance(values, Tensor) else self.new_full(flat_indices.shape, values)
+    )
+    sums = scatter_add(self.new_zeros(size), 0, flatten_all(flat_indices), expanded_values.reshape(-1))
     return self.add_(sums.reshape(self.shape))
 
 
 @register(method=True)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """Return a copy with ``input.select(dim, index)`` replaced by `src`."""
-    out = tensor_of(input, "select_scatter").clone()
+    out = check_tensor(input, "select_scatter").clone()
     select(out, dim, index).copy_(src)
     return out
 
@@ -154,15 +169,15 @@ def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
     """Return a copy with the slice ``start:end:step`` along `dim` replaced by `src`."""
-    out = tensor_of(input, "slice_scatter").clone()
-    k = dim_of(dim, out.ndim, "slice_scatter")
-    get(out, (*(slice(None),) * k, slice(start, end, step))).copy_(src)
+    out = check_tensor(input, "slice_scatter").clone()
+    k = normalize_dim(dim, out.ndim, "slice_scatter")
+    getitem(out, (*(slice(None),) * k, slice(start, end, step))).copy_(src)
     return out
 
 
 @register(method=True)
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """Return a copy with the `diagonal` replaced by `src`."""
-    out = tensor_of(input, "diagonal_scatter").clone()
+    out = check_tensor(input, "diagonal_scatter").clone()
     diagonal(out, offset, dim1, dim2).copy_(src)
     return out

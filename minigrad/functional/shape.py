@@ -12,32 +12,32 @@ from minigrad import ops
 from minigrad.core.dtypes import int64
 from minigrad.core.errors import DTypeError, ShapeError
 from minigrad.core.registry import register, register_method
-from minigrad.core.shapes import Shape, dims_of
+from minigrad.core.shapes import Shape, normalize_dims
 from minigrad.core.shapes import broadcast_shapes as common_shape
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import dim_of_some, listed_ints, shaped, tensor_of
+from minigrad.functional.checks import check_nonscalar_dim, check_tensor, parse_int_args, reshape_to
 from minigrad.functional.views import flatten, transpose
 
 
 @register_method("repeat")
 def _repeat(input: Tensor, *repeats: Any) -> Tensor:
     """Repeat the tensor `repeats` times along each dimension; new dimensions are prepended."""
-    times = listed_ints("repeat", repeats)
-    new = len(times) - input.ndim
-    if new < 0 or min(times, default=0) < 0:
+    times = parse_int_args("repeat", repeats)
+    new_dims = len(times) - input.ndim
+    if new_dims < 0 or min(times, default=0) < 0:
         raise ShapeError(
             f"repeat: expected a non-negative count for each dimension of shape {input.shape}, but got {times}."
         )
-    shape = (1,) * new + input.shape
-    between = shaped(input, tuple([n for size in shape for n in (1, size)]))
-    spread = between.expand(*[n for pair in zip(times, shape, strict=True) for n in pair])
-    return shaped(ops.contiguous(spread), tuple([n * size for n, size in zip(times, shape, strict=True)]))
+    shape = (1,) * new_dims + input.shape
+    interleaved = reshape_to(input, tuple([n for size in shape for n in (1, size)]))
+    expanded = interleaved.expand(*[n for pair in zip(times, shape, strict=True) for n in pair])
+    return reshape_to(ops.contiguous(expanded), tuple([n * size for n, size in zip(times, shape, strict=True)]))
 
 
 @register(method=True)
-def tile(input: Tensor, *given: Any, dims: Sequence[int] | None = None) -> Tensor:
+def tile(input: Tensor, *dim_args: Any, dims: Sequence[int] | None = None) -> Tensor:
     """Repeat `input` like `repeat`, with `dims` padded with 1 on the left."""
-    x, times = tensor_of(input, "tile"), listed_ints("tile", given, dims)
+    x, times = check_tensor(input, "tile"), parse_int_args("tile", dim_args, dims)
     return _repeat(x, (1,) * (x.ndim - len(times)) + times)
 
 
@@ -49,10 +49,10 @@ def repeat_interleave(
 
     `output_size`, which avoids a synchronisation in PyTorch, is checked if given.
     """
-    x = tensor_of(input, "repeat_interleave")
-    x, k = (flatten(x), 0) if dim is None else (x, dim_of_some(x, dim, "repeat_interleave"))
+    x = check_tensor(input, "repeat_interleave")
+    x, k = (flatten(x), 0) if dim is None else (x, check_nonscalar_dim(x, dim, "repeat_interleave"))
     counts = repeats.tolist() if isinstance(repeats, Tensor) else repeats
-    times = (counts,) if isinstance(counts, int) else listed_ints("repeat_interleave", (counts,))
+    times = (counts,) if isinstance(counts, int) else parse_int_args("repeat_interleave", (counts,))
     if min(times, default=0) < 0 or len(times) not in (1, x.shape[k]):
         raise ShapeError(
             f"repeat_interleave: repeats must be non-negative and have the same size as input along dim, "
@@ -65,16 +65,16 @@ def repeat_interleave(
 
 
 @register(method=True)
-def flip(input: Tensor, *given: Any, dims: int | Sequence[int] | None = None) -> Tensor:
+def flip(input: Tensor, *dim_args: Any, dims: int | Sequence[int] | None = None) -> Tensor:
     """Return a copy reversed along `dims`."""
-    x = tensor_of(input, "flip")
-    return cast(Tensor, ops.flip(x, dims=dims_of(listed_ints("flip", given, dims), x.ndim, "flip")))
+    x = check_tensor(input, "flip")
+    return cast(Tensor, ops.flip(x, dims=normalize_dims(parse_int_args("flip", dim_args, dims), x.ndim, "flip")))
 
 
 @register(method=True)
 def fliplr(input: Tensor) -> Tensor:
     """Flip along dimension 1. Raises ShapeError for fewer than two dimensions."""
-    if tensor_of(input, "fliplr").ndim < 2:
+    if check_tensor(input, "fliplr").ndim < 2:
         raise ShapeError(f"fliplr: input must be at least 2-d, but got shape {input.shape}.\n  Write x.flip(0).")
     return flip(input, 1)
 
@@ -82,7 +82,7 @@ def fliplr(input: Tensor) -> Tensor:
 @register(method=True)
 def flipud(input: Tensor) -> Tensor:
     """Flip along dimension 0. Raises ShapeError for a 0-d tensor."""
-    return flip(input, dim_of_some(input, 0, "flipud"))
+    return flip(input, check_nonscalar_dim(input, 0, "flipud"))
 
 
 @register(method=True)
@@ -91,24 +91,26 @@ def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] |
 
     Without `dims`, the flattened tensor is rolled by a single shift. Raises ShapeError unless each of `dims` has one.
     """
-    x, by = tensor_of(input, "roll"), listed_ints("roll", (shifts,))
-    along = () if dims is None else tuple([dim_of_some(x, k, "roll") for k in listed_ints("roll", (dims,))])
-    if not along and len(by) == 1:
-        return shaped(ops.roll(flatten(x), shifts=by, dims=(0,)), x.shape)
-    if not along or len(by) != len(along):
+    x, shift_list = check_tensor(input, "roll"), parse_int_args("roll", (shifts,))
+    dim_list = (
+        () if dims is None else tuple([check_nonscalar_dim(x, k, "roll") for k in parse_int_args("roll", (dims,))])
+    )
+    if not dim_list and len(shift_list) == 1:
+        return reshape_to(ops.roll(flatten(x), shifts=shift_list, dims=(0,)), x.shape)
+    if not dim_list or len(shift_list) != len(dim_list):
         raise ShapeError(f"roll: shifts and dims must have equal length, but got shifts={shifts} and dims={dims}.")
-    return cast(Tensor, ops.roll(x, shifts=by, dims=along))
+    return cast(Tensor, ops.roll(x, shifts=shift_list, dims=dim_list))
 
 
 @register
 def atleast_3d(*tensors: Any) -> Any:
     """Reshape each tensor to at least 3-d: (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1)."""
-    listed = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
-    found = []
-    for x in listed:
-        sizes = tensor_of(x, "atleast_3d").shape
-        found.append(shaped(x, (*(1,) * (2 - len(sizes)), *sizes, 1) if len(sizes) < 3 else sizes))
-    return found[0] if listed is tensors and len(found) == 1 else tuple(found)
+    tensor_list = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    results = []
+    for x in tensor_list:
+        sizes = check_tensor(x, "atleast_3d").shape
+        results.append(reshape_to(x, (*(1,) * (2 - len(sizes)), *sizes, 1) if len(sizes) < 3 else sizes))
+    return results[0] if tensor_list is tensors and len(results) == 1 else tuple(results)
 
 
 @register
@@ -124,42 +126,42 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Shape:
 @register
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Convert flat indices into a tensor of `shape` to one index tensor per dimension."""
-    if tensor_of(indices, "unravel_index", "indices").dtype.kind != 1:
+    if check_tensor(indices, "unravel_index", "indices").dtype.kind != 1:
         raise DTypeError(f"unravel_index: expected indices to be integer dtype, but got {indices.dtype.name}.")
-    sizes, left, found = ((shape,) if isinstance(shape, int) else tuple(shape)), indices.to(int64), []
+    sizes, remainder, coordinates = ((shape,) if isinstance(shape, int) else tuple(shape)), indices.to(int64), []
     for size in sizes[::-1]:
-        found.append(left % size)
-        left = left // size
-    return tuple(found[::-1])
+        coordinates.append(remainder % size)
+        remainder = remainder // size
+    return tuple(coordinates[::-1])
 
 
 @register
 def atleast_1d(*tensors: Any) -> Any:
     """Reshape each tensor to at least 1-d: a 0-d tensor becomes (1,)."""
-    return _each(tensors, lambda x: x if x.ndim else shaped(x, (1,)))
+    return _map_tensors(tensors, lambda x: x if x.ndim else reshape_to(x, (1,)))
 
 
 @register
 def atleast_2d(*tensors: Any) -> Any:
     """Reshape each tensor to at least 2-d: (n,) becomes (1, n)."""
-    return _each(tensors, lambda x: x if x.ndim > 1 else shaped(x, (1, x.shape[0] if x.ndim else 1)))
+    return _map_tensors(tensors, lambda x: x if x.ndim > 1 else reshape_to(x, (1, x.shape[0] if x.ndim else 1)))
 
 
-def _each(tensors: Sequence[Any], made: Callable[[Tensor], Tensor]) -> Any:
-    listed = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
-    found = tuple(made(tensor_of(x, "atleast")) for x in listed)
-    return found[0] if listed is tensors and len(found) == 1 else found
+def _map_tensors(tensors: Sequence[Any], function: Callable[[Tensor], Tensor]) -> Any:
+    tensor_list = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    results = tuple(function(check_tensor(x, "atleast")) for x in tensor_list)
+    return results[0] if tensor_list is tensors and len(results) == 1 else results
 
 
 @register(method=True)
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """Rotate by `k` times 90 degrees in the plane of two `dims`, from the first to the second. Raises ShapeError."""
-    if tensor_of(input, "rot90").ndim < 2:
+    if check_tensor(input, "rot90").ndim < 2:
         raise ShapeError(f"rot90: expected at least 2 dimensions, but got shape {input.shape}.")
     if len(dims) != 2:
         raise ShapeError(f"rot90: expected 2 rotation dims, but got dims={dims!r}.")
     first, second = dims
     if first % input.ndim == second % input.ndim:
         raise ShapeError(f"rot90: expected rotation dims to be different, but got dims={dims!r}.")
-    turned = flip(input, [first, second]) if k % 4 >= 2 else input
-    return flip(transpose(turned, first, second), [first]) if k % 2 else turned.clone()
+    flipped = flip(input, [first, second]) if k % 4 >= 2 else input
+    return flip(transpose(flipped, first, second), [first]) if k % 2 else flipped.clone()

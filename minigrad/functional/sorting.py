@@ -13,15 +13,24 @@ from minigrad.core.dtypes import int32, int64
 from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.core.registry import register
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import check_number, check_some, flat, line, one_dim_of, shaped, tensor_of, tied
+from minigrad.functional.checks import (
+    at_least_1d,
+    check_nonempty_dim,
+    check_number,
+    check_single_dim,
+    check_tensor,
+    flatten_all,
+    reshape_to,
+    split_tied_gradient,
+)
 from minigrad.functional.elementwise import where
 from minigrad.functional.indexing import gather
 from minigrad.functional.reduce import sum
-from minigrad.functional.return_types import Sorted
+from minigrad.functional.return_types import SortResult
 
 
 @register(method=True)
-def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Sorted:
+def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> SortResult:
     """Sort along `dim`; return the values and their indices. Sorting is always stable.
 
     >>> import minigrad as mg
@@ -29,14 +38,14 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool
     >>> values.tolist(), indices.tolist()
     ([1.0, 2.0, 3.0], [1, 2, 0])
     """
-    k = one_dim_of(dim, tensor_of(input, "sort"), "sort")
-    return _shaped_as(input, ops.sort(line(input), dim=k, descending=bool(descending)))
+    k = check_single_dim(dim, check_tensor(input, "sort"), "sort")
+    return _restore_scalar(input, ops.sort(at_least_1d(input), dim=k, descending=bool(descending)))
 
 
 @register(method=True)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Tensor:
     """Return the indices that sort the tensor along `dim`."""
-    return sort(tensor_of(input, "argsort").detach(), dim, descending, stable=stable).indices
+    return sort(check_tensor(input, "argsort").detach(), dim, descending, stable=stable).indices
 
 
 @register(method=True)
@@ -46,36 +55,36 @@ def msort(input: Tensor) -> Tensor:
 
 
 @register(method=True)
-def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Sorted:
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> SortResult:
     """Return the `k` largest (or smallest) elements along `dim` and their indices, always sorted.
 
     Raises ShapeError if there are fewer than `k`.
     """
-    along = one_dim_of(dim, tensor_of(input, "topk"), "topk")
-    check_number(k, "topk", "k", whole=True)
-    x = line(input)
-    if not (0 if input.ndim else 1) <= k <= x.shape[along]:
+    axis = check_single_dim(dim, check_tensor(input, "topk"), "topk")
+    check_number(k, "topk", "k", integer=True)
+    x = at_least_1d(input)
+    if not (0 if input.ndim else 1) <= k <= x.shape[axis]:
         raise ShapeError(
-            f"topk: selected index k={k} out of range for dimension {along} of shape {input.shape}, with "
-            f"{x.shape[along]} elements."
+            f"topk: selected index k={k} out of range for dimension {axis} of shape {input.shape}, with "
+            f"{x.shape[axis]} elements."
         )
-    return _shaped_as(input, ops.topk(x, k=int(k), dim=along, largest=bool(largest)))
+    return _restore_scalar(input, ops.topk(x, k=int(k), dim=axis, largest=bool(largest)))
 
 
 @register(method=True)
-def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Sorted:
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> SortResult:
     """Return the `k`-th smallest element along `dim`, from 1, and its index. Raises ShapeError for other `k`."""
-    along = one_dim_of(dim, tensor_of(input, "kthvalue"), "kthvalue")
-    check_number(k, "kthvalue", "k", whole=True)
-    x = line(input)
-    if not 1 <= k <= x.shape[along]:
+    axis = check_single_dim(dim, check_tensor(input, "kthvalue"), "kthvalue")
+    check_number(k, "kthvalue", "k", integer=True)
+    x = at_least_1d(input)
+    if not 1 <= k <= x.shape[axis]:
         raise ShapeError(
-            f"kthvalue: selected number k={k} out of range for dimension {along} of shape {input.shape}; expected 1 to "
-            f"{x.shape[along]}."
+            f"kthvalue: selected number k={k} out of range for dimension {axis} of shape {input.shape}; expected 1 to "
+            f"{x.shape[axis]}."
         )
-    at = slice(k - 1, k) if keepdim and input.ndim else k - 1
-    values, indices = ops.sort(x, dim=along)
-    return Sorted(*[y[(*(slice(None),) * along, at)] for y in (values, indices)])
+    position = slice(k - 1, k) if keepdim and input.ndim else k - 1
+    values, indices = ops.sort(x, dim=axis)
+    return SortResult(*[y[(*(slice(None),) * axis, position)] for y in (values, indices)])
 
 
 @overload
@@ -83,28 +92,28 @@ def median(input: Tensor, dim: None = None) -> Tensor: ...
 
 
 @overload
-def median(input: Tensor, dim: int, keepdim: bool = False) -> Sorted: ...
+def median(input: Tensor, dim: int, keepdim: bool = False) -> SortResult: ...
 
 
 @register(method=True)
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """Return the median of all elements, the lower of two; along `dim`, a `Sorted` with the index. Propagates nan.
+    """Return the median of all elements, the lower of two; along `dim`, a `SortResult` with the index. Propagates nan.
 
     Along `dim`, the gradient flows to the selected element, the first of equal ones; otherwise ties divide it evenly.
     Raises ShapeError for an empty dimension, where PyTorch returns nan.
     """
-    x = tensor_of(input, "median")
+    x = check_tensor(input, "median")
     if dim is None and keepdim:
         raise ArgumentError("median: keepdim requires a dim.")
-    x, along = (line(x), one_dim_of(dim, x, "median")) if dim is not None else (flat(x), 0)
-    size = x.shape[along]
-    check_some(x, along, "median")
-    lost = ops.ne(x, x).sum(along, keepdim=True)  # the number of nans, which sort last
-    place = ops.where(lost > 0, size - lost, (size - 1) // 2)
-    found = [ops.gather(y, place, dim=along) for y in ops.sort(x, dim=along)]
+    x, axis = (at_least_1d(x), check_single_dim(dim, x, "median")) if dim is not None else (flatten_all(x), 0)
+    size = x.shape[axis]
+    check_nonempty_dim(x, axis, "median")
+    nan_count = ops.ne(x, x).sum(axis, keepdim=True)  # the number of nans, which sort last
+    position = ops.where(nan_count > 0, size - nan_count, (size - 1) // 2)
+    result = [ops.gather(y, position, dim=axis) for y in ops.sort(x, dim=axis)]
     if not (keepdim and input.ndim):
-        found = [y[(*(slice(None),) * along, 0)] for y in found]
-    return tied(x, found[0]) if dim is None else Sorted(*found)
+        result = [y[(*(slice(None),) * axis, 0)] for y in result]
+    return split_tied_gradient(x, result[0]) if dim is None else SortResult(*result)
 
 
 @register
@@ -131,9 +140,9 @@ def searchsorted(
         raise ArgumentError(
             f'searchsorted: side must be "left" or "right" and agree with right, but got {side!r} and right={right}.'
         )
-    rows = tensor_of(sorted_sequence, "searchsorted", "sorted_sequence").detach()
+    rows = check_tensor(sorted_sequence, "searchsorted", "sorted_sequence").detach()
     if sorter is not None:
-        if tensor_of(sorter, "searchsorted", "sorter").shape != rows.shape:
+        if check_tensor(sorter, "searchsorted", "sorter").shape != rows.shape:
             raise ShapeError(
                 f"searchsorted: sorter and sorted_sequence must have the same shape, but got {sorter.shape} and "
                 f"{rows.shape}."
@@ -145,10 +154,10 @@ def searchsorted(
             f"searchsorted: sorted_sequence must be 1-d or match input in all but the last dimension, but got "
             f"{rows.shape} and {x.shape}."
         )
-    each = rows if rows.ndim == 1 else rows[..., None, :]
-    before = each <= x[..., None] if right or side == "right" else each < x[..., None]
-    places = where(ops.isnan(x), rows.shape[-1], sum(before, -1))
-    return cast(Tensor, places.to(int32 if out_int32 else int64))
+    sequence = rows if rows.ndim == 1 else rows[..., None, :]
+    precedes = sequence <= x[..., None] if right or side == "right" else sequence < x[..., None]
+    positions = where(ops.isnan(x), rows.shape[-1], sum(precedes, -1))
+    return cast(Tensor, positions.to(int32 if out_int32 else int64))
 
 
 @register
@@ -160,5 +169,5 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 # --- helpers ---
 
 
-def _shaped_as(input: Tensor, found: Any) -> Sorted:
-    return Sorted(*found) if input.ndim else Sorted(*[shaped(y, ()) for y in found])
+def _restore_scalar(input: Tensor, results: Any) -> SortResult:
+    return SortResult(*results) if input.ndim else SortResult(*[reshape_to(y, ()) for y in results])

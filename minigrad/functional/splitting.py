@@ -8,8 +8,8 @@ from itertools import accumulate, pairwise
 from minigrad.core.errors import ShapeError
 from minigrad.core.registry import register, register_method
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import dim_of_some, listed_ints, tensor_of
-from minigrad.functional.views import between, select
+from minigrad.functional.checks import check_nonscalar_dim, check_tensor, parse_int_args
+from minigrad.functional.views import select, slice_dim
 
 
 @register
@@ -18,7 +18,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
 
     Unlike in PyTorch, they can be modified in place. Raises ShapeError unless listed sizes sum to the dimension's size.
     """
-    k = dim_of_some(tensor, dim, "split")
+    k = check_nonscalar_dim(tensor, dim, "split")
     total = tensor.shape[k]
     if isinstance(split_size_or_sections, int):
         size = split_size_or_sections
@@ -29,16 +29,16 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
             )
         sizes = [min(size, total - start) for start in range(0, total, size)] if total else [0]
     else:
-        sizes = list(listed_ints("split", (split_size_or_sections,)))
+        sizes = list(parse_int_args("split", (split_size_or_sections,)))
         if sum(sizes) != total or min(sizes, default=0) < 0:
             raise ShapeError(
                 f"split: expected split sizes to sum exactly to {total} (the size of dimension {k}), but got {sizes}."
             )
-    return _parts(tensor, k, list(accumulate(sizes, initial=0)))
+    return _slice_parts(tensor, k, list(accumulate(sizes, initial=0)))
 
 
 @register_method("split")
-def _split_by(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+def _split_method(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Split into views along `dim`; see `functional.split`, whose `split_size_or_sections` is `split_size` here."""
     return split(input, split_size, dim)
 
@@ -46,7 +46,7 @@ def _split_by(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> t
 @register(method=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Split into at most `chunks` views of equal size along `dim`, the last perhaps smaller; see `split`."""
-    k = dim_of_some(input, dim, "chunk")
+    k = check_nonscalar_dim(input, dim, "chunk")
     if chunks < 1:
         raise ShapeError(f"chunk: expected chunks to be greater than 0, but got {chunks}.")
     size = -(-input.shape[k] // chunks)
@@ -63,7 +63,7 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
     >>> [part.tolist() for part in mg.tensor_split(mg.tensor([1, 2, 3, 4]), mg.tensor([1, 3]))]
     [[1], [2, 3], [4]]
     """
-    k = dim_of_some(input, dim, "tensor_split")
+    k = check_nonscalar_dim(input, dim, "tensor_split")
     total = input.shape[k]
     if isinstance(indices_or_sections, Tensor):
         indices_or_sections = indices_or_sections.tolist()
@@ -71,15 +71,15 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
         count = indices_or_sections
         if count < 1:
             raise ShapeError(f"tensor_split: number of sections must be larger than 0, but got {count}.")
-        return _parts(input, k, [part * (total // count) + min(part, total % count) for part in range(count + 1)])
-    cuts = [slice(cut).indices(total)[1] for cut in listed_ints("tensor_split", (indices_or_sections,))]
-    return _parts(input, k, [0, *cuts, total])
+        return _slice_parts(input, k, [part * (total // count) + min(part, total % count) for part in range(count + 1)])
+    cuts = [slice(cut).indices(total)[1] for cut in parse_int_args("tensor_split", (indices_or_sections,))]
+    return _slice_parts(input, k, [0, *cuts, total])
 
 
 @register(method=True)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Return the slices along `dim`, without it, as views. Unlike in PyTorch, they can be modified in place."""
-    k = dim_of_some(input, dim, "unbind")
+    k = check_nonscalar_dim(input, dim, "unbind")
     return tuple([select(input, k, index) for index in range(input.shape[k])])
 
 
@@ -92,7 +92,7 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) ->
 @register(method=True)
 def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Split along dimension 1, or 0 if `input` is 1-d; see `tensor_split`."""
-    return _equal_parts("hsplit", input, indices_or_sections, 1 if tensor_of(input, "hsplit").ndim > 1 else 0, 1)
+    return _equal_parts("hsplit", input, indices_or_sections, 1 if check_tensor(input, "hsplit").ndim > 1 else 0, 1)
 
 
 @register(method=True)
@@ -110,12 +110,12 @@ def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Ten
 # --- helpers ---
 
 
-def _parts(x: Tensor, k: int, cuts: Sequence[int]) -> tuple[Tensor, ...]:
-    return tuple([between(x, k, start, stop) for start, stop in pairwise(cuts)])
+def _slice_parts(x: Tensor, k: int, cuts: Sequence[int]) -> tuple[Tensor, ...]:
+    return tuple([slice_dim(x, k, start, stop) for start, stop in pairwise(cuts)])
 
 
 def _equal_parts(name: str, x: Tensor, parts: int | Sequence[int], k: int, ndim: int) -> tuple[Tensor, ...]:
-    if tensor_of(x, name).ndim < ndim or (isinstance(parts, int) and (parts < 1 or x.shape[k] % parts)):
+    if check_tensor(x, name).ndim < ndim or (isinstance(parts, int) and (parts < 1 or x.shape[k] % parts)):
         raise ShapeError(
             f"{name}: shape {x.shape} cannot be split into {parts!r} equal parts along dimension {k}.\n"
             "  tensor_split allows unequal parts."

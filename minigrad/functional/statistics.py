@@ -12,20 +12,20 @@ from minigrad.core.registry import register
 from minigrad.core.shapes import numel
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import (
+    at_least_1d,
+    check_floating,
+    check_nonempty_dim,
     check_option,
-    check_some,
-    flat,
-    floats_of,
-    line,
-    one_dim_of,
-    shaped,
-    tensor_of,
-    tied,
+    check_single_dim,
+    check_tensor,
+    flatten_all,
+    reshape_to,
+    split_tied_gradient,
 )
 from minigrad.functional.elementwise import clamp, where
 from minigrad.functional.linalg import matmul
 from minigrad.functional.reduce import any, mean, sum
-from minigrad.functional.return_types import Sorted
+from minigrad.functional.return_types import SortResult
 from minigrad.functional.views import movedim
 
 
@@ -57,64 +57,66 @@ def nanquantile(
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation)
 
 
-def _quantile(name: str, input: Any, q: Any, dim: int | None, keepdim: bool, way: str) -> Tensor:
-    x = floats_of(input, name)
-    check_option(way, ("linear", "lower", "higher", "midpoint", "nearest"), name, "interpolation")
-    shares = x.new_tensor(q) if not isinstance(q, Tensor) else q if way == "linear" else q.detach()
-    if shares.dtype is not x.dtype or shares.ndim > 1:
+def _quantile(name: str, input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
+    x = check_floating(input, name)
+    check_option(interpolation, ("linear", "lower", "higher", "midpoint", "nearest"), name, "interpolation")
+    quantiles = x.new_tensor(q) if not isinstance(q, Tensor) else q if interpolation == "linear" else q.detach()
+    if quantiles.dtype is not x.dtype or quantiles.ndim > 1:
         raise DTypeError(
             f"{name}: q must be a scalar or a 1-d tensor of the input's dtype {x.dtype.name}, but got "
-            f"{shares.dtype.name} of shape {shares.shape}."
+            f"{quantiles.dtype.name} of shape {quantiles.shape}."
         )
-    if not bool(((shares >= 0) & (shares <= 1)).all()):
+    if not bool(((quantiles >= 0) & (quantiles <= 1)).all()):
         raise ArgumentError(f"{name}: q must be in the range [0, 1], but got {q!r:.80}.")
-    k = 0 if dim is None else one_dim_of(dim, x, name)
-    rows = movedim(flat(x) if dim is None else line(x), k, -1)
+    k = 0 if dim is None else check_single_dim(dim, x, name)
+    rows = movedim(flatten_all(x) if dim is None else at_least_1d(x), k, -1)
     if not numel(x.shape):
         raise ShapeError(f"{name}: input must be non-empty, but got shape {x.shape}.")
     nans, last = ops.isnan(rows), float(rows.shape[-1] - 1)  # nans sort last
     if name == "nanquantile":
-        place = clamp(line(shares) * (sum(ops.logical_not(nans), -1, keepdim=True) - 1).to(x.dtype), 0.0)
+        positions = clamp(at_least_1d(quantiles) * (sum(ops.logical_not(nans), -1, keepdim=True) - 1).to(x.dtype), 0.0)
     else:
-        place = where(any(nans, -1, keepdim=True), last, line(shares) * last)
-    found = _between(ops.sort(rows, dim=rows.ndim - 1)[0], place, way)
-    rest, count = found.shape[:-1], found.shape[-1]
+        positions = where(any(nans, -1, keepdim=True), last, at_least_1d(quantiles) * last)
+    values = _interpolate_sorted(ops.sort(rows, dim=rows.ndim - 1)[0], positions, interpolation)
+    leading_shape, count = values.shape[:-1], values.shape[-1]
     if keepdim and x.ndim:
-        found = shaped(found, (*((1,) * x.ndim if dim is None else (*rest[:k], 1, *rest[k:])), count))
-    return movedim(found, -1, 0) if shares.ndim else shaped(found, found.shape[:-1])
+        values = reshape_to(
+            values, (*((1,) * x.ndim if dim is None else (*leading_shape[:k], 1, *leading_shape[k:])), count)
+        )
+    return movedim(values, -1, 0) if quantiles.ndim else reshape_to(values, values.shape[:-1])
 
 
-def _between(rows: Tensor, place: Tensor, way: str) -> Tensor:
-    """Interpolate the sorted `rows` (…, n) at each fractional index `place` (…, Q)."""
-    if way in ("nearest", "lower", "higher"):
-        place = {"nearest": ops.round, "lower": ops.floor, "higher": ops.ceil}[way](place)
-    below, above = (end(place) for end in (ops.floor, ops.ceil))
-    low, high = (ops.gather(rows, at.to(int64), dim=rows.ndim - 1) for at in (below, above))
-    share = where(below == above, 0.0, 0.5) if way == "midpoint" else place - below
+def _interpolate_sorted(rows: Tensor, positions: Tensor, interpolation: str) -> Tensor:
+    """Interpolate the sorted `rows` (…, n) at each fractional index `positions` (…, Q)."""
+    if interpolation in ("nearest", "lower", "higher"):
+        positions = {"nearest": ops.round, "lower": ops.floor, "higher": ops.ceil}[interpolation](positions)
+    lower, upper = (rounding(positions) for rounding in (ops.floor, ops.ceil))
+    low, high = (ops.gather(rows, index.to(int64), dim=rows.ndim - 1) for index in (lower, upper))
+    fraction = where(lower == upper, 0.0, 0.5) if interpolation == "midpoint" else positions - lower
     gap = high - low
-    between = where(low == -inf, high - (1.0 - share) * gap, low + share * gap)  # start from the finite end
-    found: Tensor = where(below == above, low, between)
-    return found
+    interpolated = where(low == -inf, high - (1.0 - fraction) * gap, low + fraction * gap)  # start from the finite end
+    result: Tensor = where(lower == upper, low, interpolated)
+    return result
 
 
 @overload
 def nanmedian(input: Tensor, dim: None = None) -> Tensor: ...
 @overload
-def nanmedian(input: Tensor, dim: int, keepdim: bool = False) -> Sorted: ...
+def nanmedian(input: Tensor, dim: int, keepdim: bool = False) -> SortResult: ...
 @register(method=True)
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """Return the `median` of the elements that are not nan, or nan if there are none."""
-    x = tensor_of(input, "nanmedian")
+    x = check_tensor(input, "nanmedian")
     if dim is None and keepdim:
         raise ArgumentError("nanmedian: keepdim requires a dim.")
-    lines, k = (flat(x), 0) if dim is None else (line(x), one_dim_of(dim, x, "nanmedian"))
-    check_some(lines, k, "nanmedian")
-    end = sum(lines == lines, k, keepdim=True) - 1  # nans differ from themselves, and sort last
-    place = where(end < 0, 0, end // 2)
-    found = [ops.gather(y, place, dim=k) for y in ops.sort(lines, dim=k)]
+    rows, k = (flatten_all(x), 0) if dim is None else (at_least_1d(x), check_single_dim(dim, x, "nanmedian"))
+    check_nonempty_dim(rows, k, "nanmedian")
+    last_valid = sum(rows == rows, k, keepdim=True) - 1  # nans differ from themselves, and sort last
+    position = where(last_valid < 0, 0, last_valid // 2)
+    result = [ops.gather(y, position, dim=k) for y in ops.sort(rows, dim=k)]
     if not (keepdim and x.ndim):
-        found = [shaped(y, (*lines.shape[:k], *lines.shape[k + 1 :])) for y in found]
-    return tied(lines, found[0]) if dim is None else Sorted(*found)
+        result = [reshape_to(y, (*rows.shape[:k], *rows.shape[k + 1 :])) for y in result]
+    return split_tied_gradient(rows, result[0]) if dim is None else SortResult(*result)
 
 
 @register(method=True)
@@ -128,32 +130,32 @@ def cov(
     the sum of the weights, and `aweights` scale the correction by their weighted mean. Raises ArgumentError for
     weights that are negative or all 0.
     """
-    x = tensor_of(input, "cov")
+    x = check_tensor(input, "cov")
     x = x if x.dtype.is_floating_point else x.to(get_default_dtype())
     if x.ndim > 2:
         raise ShapeError(
             f"cov: expected input to have two or fewer dimensions (variables, observations), but got shape {x.shape}."
         )
-    rows = x if x.ndim == 2 else shaped(x, (1, numel(x.shape)))
-    given = {"fweights": fweights, "aweights": aweights}
-    weights = [_weights(name, w, rows) for name, w in given.items() if w is not None]
+    rows = x if x.ndim == 2 else reshape_to(x, (1, numel(x.shape)))
+    weight_operands = {"fweights": fweights, "aweights": aweights}
+    weights = [_check_weights(name, w, rows) for name, w in weight_operands.items() if w is not None]
     if not weights:
         centred = rows - mean(rows, 1, keepdim=True)
-        found = matmul(centred, centred.mT) / max(rows.shape[1] - correction, 0)
-        return found if rows.shape[0] != 1 else shaped(found, ())
+        covariance = matmul(centred, centred.mT) / max(rows.shape[1] - correction, 0)
+        return covariance if rows.shape[0] != 1 else reshape_to(covariance, ())
     weight = weights[0] * weights[-1] if len(weights) == 2 else weights[0]
     total = sum(weight)
     if not bool(total > 0):
         raise ArgumentError("cov: weights sum to zero, so they cannot be normalised.")
     centred = rows - sum(rows * weight, 1, keepdim=True) / total
-    less = correction if aweights is None else correction * sum(weight * weights[-1]) / total
-    found = matmul(centred * weight, centred.mT) / ops.clamp(total - less, min=0.0, max=None)
-    return found if rows.shape[0] != 1 else shaped(found, ())
+    effective_correction = correction if aweights is None else correction * sum(weight * weights[-1]) / total
+    covariance = matmul(centred * weight, centred.mT) / ops.clamp(total - effective_correction, min=0.0, max=None)
+    return covariance if rows.shape[0] != 1 else reshape_to(covariance, ())
 
 
-def _weights(name: str, given: Tensor, rows: Tensor) -> Tensor:
+def _check_weights(name: str, weights: Tensor, rows: Tensor) -> Tensor:
     """Check `fweights` or `aweights` of `cov`; return one weight per column of `rows`, in their dtype."""
-    w = tensor_of(given, "cov", name)
+    w = check_tensor(weights, "cov", name)
     if w.dtype.is_floating_point is (name == "fweights") or not w.dtype.kind:
         raise DTypeError(
             f"cov: fweights must have integral dtype and aweights floating-point dtype, but {name} has {w.dtype.name}."
@@ -165,14 +167,14 @@ def _weights(name: str, given: Tensor, rows: Tensor) -> Tensor:
         )
     if bool((w < 0).any()):
         raise ArgumentError(f"cov: {name} cannot be negative.")
-    return flat(w).to(rows.dtype)
+    return flatten_all(w).to(rows.dtype)
 
 
 @register(method=True)
 def corrcoef(input: Tensor) -> Tensor:
     """Return the Pearson correlation coefficients of variables in rows: `cov` normalised and clipped to [-1, 1]."""
-    found = cov(input)
-    if not found.ndim:
-        return found / found
-    spread = found.diagonal() ** 0.5
-    return (found / spread[:, None] / spread).clamp(-1.0, 1.0)
+    covariance = cov(input)
+    if not covariance.ndim:
+        return covariance / covariance
+    deviation = covariance.diagonal() ** 0.5
+    return (covariance / deviation[:, None] / deviation).clamp(-1.0, 1.0)

@@ -6,25 +6,25 @@ from math import prod
 from typing import Any, cast
 
 from minigrad import ops
-from minigrad.backends.limits import number
+from minigrad.backends.limits import convert_scalar
 from minigrad.core.dtypes import DTYPES, DType
-from minigrad.core.errors import DTypeError, ShapeError, a_kind
+from minigrad.core.errors import DTypeError, ShapeError, describe_type
 from minigrad.core.grad_mode import no_grad
 from minigrad.core.modes import modes
 from minigrad.core.registry import register_method
 from minigrad.core.shapes import Shape, broadcast_shapes, check_equal_shapes, numel
 from minigrad.core.tensor import Tensor
 from minigrad.functional import creation
-from minigrad.functional.checks import check_same_type, shaped
+from minigrad.functional.checks import check_same_dtype, reshape_to
 
-__all__ = ["get", "in_range", "number", "put", "shorten"]
+__all__ = ["check_index_range", "convert_scalar", "getitem", "renorm_rows", "setitem"]
 
 _BOOL, _INT32, _INT64 = DTYPES["bool"], DTYPES["int32"], DTYPES["int64"]
 _ALL = slice(None)
 
 
 @register_method("__getitem__")
-def get(self: Tensor, key: Any) -> Tensor:
+def getitem(self: Tensor, key: Any) -> Tensor:
     """Return the elements at `key`: a view for ints, slices, None and `...`; a copy for lists, tensors and bools.
 
     Negative ints count from the end. Integer tensors are broadcast together; their broadcast dimensions replace the
@@ -39,92 +39,104 @@ def get(self: Tensor, key: Any) -> Tensor:
     >>> x[1, ::2].tolist(), x[:, [2, 0]].tolist(), x[x > 3.0].tolist()
     ([4.0, 6.0], [[3.0, 1.0], [6.0, 4.0]], [4.0, 5.0, 6.0])
     """
-    view, at = _split(self, key)
-    if not at:
+    view, index_tensors = _split_key(self, key)
+    if not index_tensors:
         return view
-    view, dim, index = _located(view, at)
-    return cast(Tensor, ops.index_select(_merged(view, dim, len(at)), index, dim=dim))
+    view, dim, index = _merge_indices(view, index_tensors)
+    return cast(Tensor, ops.index_select(_merge_dims(view, dim, len(index_tensors)), index, dim=dim))
 
 
 @register_method("__setitem__")
-def put(self: Tensor, key: Any, value: Tensor | float) -> None:
+def setitem(self: Tensor, key: Any, value: Tensor | float) -> None:
     """Set the elements at `key` to `value`, a scalar or a tensor that broadcasts to ``self[key]``.
 
     With an advanced key, a `value` with dimensions must have the tensor's dtype, or DTypeError is raised; otherwise it
     is converted. Raises ShapeError if `value` cannot be broadcast, and GraphError for a leaf that requires grad.
     """
-    single = not isinstance(value, Tensor) or not value.ndim
-    if single and isinstance(key, Tensor) and key.dtype is _BOOL and key.shape == self.shape:
-        self.copy_(ops.where(key, _filling(value, (), self.dtype), self))
+    is_scalar = not isinstance(value, Tensor) or not value.ndim
+    if is_scalar and isinstance(key, Tensor) and key.dtype is _BOOL and key.shape == self.shape:
+        self.copy_(ops.where(key, _prepare_value(value, (), self.dtype), self))
         return
-    view, at = _split(self, key)
-    if not at:
-        view.copy_(_filling(value, view.shape, self.dtype))
+    view, index_tensors = _split_key(self, key)
+    if not index_tensors:
+        view.copy_(_prepare_value(value, view.shape, self.dtype))
         return
-    if not single:
-        check_same_type("index", tensor=self, value=value)
-    view, dim, index = _located(view, at)
-    merged = _merged(view, dim, len(at))
-    value = _filling(value, (*merged.shape[:dim], *index.shape, *merged.shape[dim + 1 :]), self.dtype)
+    if not is_scalar:
+        check_same_dtype("index", tensor=self, value=value)
+    view, dim, index = _merge_indices(view, index_tensors)
+    merged = _merge_dims(view, dim, len(index_tensors))
+    value = _prepare_value(value, (*merged.shape[:dim], *index.shape, *merged.shape[dim + 1 :]), self.dtype)
     if merged is view:
-        view._write(ops.index_copy, (view, index, value), {"dim": dim})
+        view._write_inplace(ops.index_copy, (view, index, value), {"dim": dim})
     else:
-        view.copy_(shaped(ops.index_copy(merged, index, value, dim=dim), view.shape))
+        view.copy_(reshape_to(ops.index_copy(merged, index, value, dim=dim), view.shape))
 
 
-def _split(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
+def _split_key(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
     """Return the view given by the basic parts of `key`, and the index tensors, keyed by dimension of that view."""
-    place = key if key.__class__ is tuple else (key,)
-    if all(part.__class__ is int or part is None or part is ... or _is_range(part) for part in place):
-        return _basic(x, place), {}
-    parts = [_part(part, x) for part in place]
-    used = sum([_consumed(part) for part in parts])
-    if used > x.ndim:
-        raise ShapeError(f"index: too many indices for tensor of dimension {x.ndim}: {used} for shape {x.shape}.")
+    key_parts = key if key.__class__ is tuple else (key,)
+    if all(part.__class__ is int or part is None or part is ... or _is_plain_slice(part) for part in key_parts):
+        return _index_basic(x, key_parts), {}
+    parts = [_normalise_part(part, x) for part in key_parts]
+    index_count = sum([_dims_indexed(part) for part in parts])
+    if index_count > x.ndim:
+        raise ShapeError(
+            f"index: too many indices for tensor of dimension {x.ndim}: {index_count} for shape {x.shape}."
+        )
     basic: list[Any] = []
-    at: dict[int, Tensor] = {}
-    seen = 0  # dimensions of x indexed so far
+    index_tensors: dict[int, Tensor] = {}
+    dims_indexed = 0  # dimensions of x indexed so far
     for part in parts:
         dim = sum([not isinstance(item, int) for item in basic])
-        items = [_ALL] * (x.ndim - used) if part is ... else [part]
+        items = [_ALL] * (x.ndim - index_count) if part is ... else [part]
         if isinstance(part, Tensor):
-            found = _columns(part, x.shape[seen:], seen) if part.dtype is _BOOL else None
-            at |= dict(enumerate(found or [in_range("index", part, x.shape[seen], seen, from_end=True)], dim))
-            items = [_ALL] * _consumed(part) or [None]
+            mask_indices = _mask_to_indices(part, x.shape[dims_indexed:], dims_indexed) if part.dtype is _BOOL else None
+            index_tensors |= dict(
+                enumerate(
+                    mask_indices
+                    or [check_index_range("index", part, x.shape[dims_indexed], dims_indexed, from_end=True)],
+                    dim,
+                )
+            )
+            items = [_ALL] * _dims_indexed(part) or [None]
         basic += items
-        seen += sum([item is not None for item in items])
-    return (x if all(item == _ALL for item in basic) else _basic(x, tuple(basic))), at
+        dims_indexed += sum([item is not None for item in items])
+    return (x if all(item == _ALL for item in basic) else _index_basic(x, tuple(basic))), index_tensors
 
 
-def _is_range(part: Any) -> bool:
-    return part.__class__ is slice and not any(isinstance(end, Tensor) for end in (part.start, part.stop, part.step))
+def _is_plain_slice(part: Any) -> bool:
+    return part.__class__ is slice and not any(
+        isinstance(bound, Tensor) for bound in (part.start, part.stop, part.step)
+    )
 
 
-def _basic(x: Tensor, place: tuple[Any, ...]) -> Tensor:
+def _index_basic(x: Tensor, key: tuple[Any, ...]) -> Tensor:
     try:
-        return cast(Tensor, ops.index(x, key=place))
+        return cast(Tensor, ops.index(x, key=key))
     except (IndexError, ValueError) as error:
-        shown = place[0] if len(place) == 1 else place
-        said = str(error).removeprefix("an index is out of range: ")  # the prefix is not always true
-        raise ShapeError(f"index: [{shown!r}] is invalid for shape {x.shape}: {said}.") from None
+        displayed_key = key[0] if len(key) == 1 else key
+        reason = str(error).removeprefix("an index is out of range: ")  # the prefix is not always true
+        raise ShapeError(f"index: [{displayed_key!r}] is invalid for shape {x.shape}: {reason}.") from None
     except TypeError as error:
         raise DTypeError(f"index: {error}.") from None
 
 
-def _part(part: Any, x: Tensor) -> Any:
+def _normalise_part(part: Any, x: Tensor) -> Any:
     """Convert a part of a key of `x` to an int, a slice, None, `...`, or a tensor of int64 or bool."""
     if part is None or part is ... or part.__class__ is int:
         return part
     if isinstance(part, slice):
-        return slice(*[int(end) if isinstance(end, Tensor) else end for end in (part.start, part.stop, part.step)])
+        return slice(
+            *[int(bound) if isinstance(bound, Tensor) else bound for bound in (part.start, part.stop, part.step)]
+        )
     if not isinstance(part, Tensor):
         if not (isinstance(part, bool | int | list | tuple | range) or hasattr(part, "__array__")):
             raise DTypeError(
-                f"index: {part!r} is {a_kind(part)}; only integers, slices, None, ..., lists and tensors are valid "
-                "indices."
+                f"index: {part!r} is {describe_type(part)}; only integers, slices, None, ..., lists and tensors are "
+                "valid indices."
             )
-        kind = _INT64 if isinstance(part, list | tuple) and not part else None
-        part = creation.tensor(part, dtype=kind, device=x.device)
+        empty_dtype = _INT64 if isinstance(part, list | tuple) and not part else None
+        part = creation.tensor(part, dtype=empty_dtype, device=x.device)
     if part.dtype is _BOOL:
         return part
     if part.dtype not in (_INT32, _INT64):
@@ -135,14 +147,14 @@ def _part(part: Any, x: Tensor) -> Any:
     return part.to(_INT64) if part.ndim else int(part)
 
 
-def _consumed(part: Any) -> int:
+def _dims_indexed(part: Any) -> int:
     """Return the number of dimensions that a part of a key indexes."""
     if isinstance(part, Tensor) and part.dtype is _BOOL:
         return part.ndim
     return int(part is not None and part is not ...)
 
 
-def _columns(mask: Tensor, shape: Shape, dim: int) -> list[Tensor]:
+def _mask_to_indices(mask: Tensor, shape: Shape, dim: int) -> list[Tensor]:
     """Convert a mask over the dimensions starting at `dim`, of `shape`, to one index tensor per dimension."""
     if mask.shape != shape[: mask.ndim]:
         raise ShapeError(
@@ -151,48 +163,48 @@ def _columns(mask: Tensor, shape: Shape, dim: int) -> list[Tensor]:
         )
     if not mask.ndim:
         return [mask.new_tensor([0] * int(mask), dtype=_INT64)]
-    found = ops.nonzero(mask)
-    return [found[:, k] for k in range(mask.ndim)]
+    coordinates = ops.nonzero(mask)
+    return [coordinates[:, k] for k in range(mask.ndim)]
 
 
-def _located(view: Tensor, at: dict[int, Tensor]) -> tuple[Tensor, int, Tensor]:
+def _merge_indices(view: Tensor, index_tensors: dict[int, Tensor]) -> tuple[Tensor, int, Tensor]:
     """Make the indexed dimensions of `view` adjacent; return it, the first of them, and one index into them merged."""
-    broadcast_shapes(*[index.shape for index in at.values()], op="index")
-    dims = tuple(at)
+    broadcast_shapes(*[index.shape for index in index_tensors.values()], op="index")
+    dims = tuple(index_tensors)
     first = dims[0]
     if dims[-1] - first >= len(dims):
-        view, first = view.permute(*dims, *[k for k in range(view.ndim) if k not in at]), 0
-    merged, *rest = at.values()
-    for k, index in enumerate(rest):
+        view, first = view.permute(*dims, *[k for k in range(view.ndim) if k not in index_tensors]), 0
+    merged, *other_indices = index_tensors.values()
+    for k, index in enumerate(other_indices):
         merged = merged * view.shape[first + 1 + k] + index
     return view, first, merged
 
 
-def _merged(x: Tensor, dim: int, count: int) -> Tensor:
-    return shaped(x, (*x.shape[:dim], prod(x.shape[dim : dim + count]), *x.shape[dim + count :]))
+def _merge_dims(x: Tensor, dim: int, count: int) -> Tensor:
+    return reshape_to(x, (*x.shape[:dim], prod(x.shape[dim : dim + count]), *x.shape[dim + count :]))
 
 
-def _filling(value: Any, shape: Shape, dtype: DType) -> Any:
+def _prepare_value(value: Any, shape: Shape, dtype: DType) -> Any:
     """Convert `value` for a write to elements of `shape`: to a scalar, or a tensor of that shape."""
     if not isinstance(value, Tensor):
-        return number("index", value, dtype)
+        return convert_scalar("index", value, dtype)
     while value.ndim > len(shape) and value.shape[0] == 1:
         value = value[0]
-    if not _broadcasts(value.shape, shape):
+    if not _can_broadcast(value.shape, shape):
         raise ShapeError(f"index: value of shape {value.shape} cannot be broadcast to the indexed shape {shape}.")
     if modes.strict and value.ndim:
         check_equal_shapes({"value": value.shape, "x[key]": shape}, "index")
     return value.to(dtype) if value.shape == shape else value.to(dtype).expand(*shape)
 
 
-def _broadcasts(shape: Shape, to: Shape) -> bool:
-    return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(shape[::-1], to[::-1], strict=False))
+def _can_broadcast(shape: Shape, target: Shape) -> bool:
+    return len(shape) <= len(target) and all(n in (1, m) for n, m in zip(shape[::-1], target[::-1], strict=False))
 
 
 # --- index checks ---
 
 
-def in_range(name: str, index: Tensor, size: int, dim: int, from_end: bool = False) -> Tensor:
+def check_index_range(name: str, index: Tensor, size: int, dim: int, from_end: bool = False) -> Tensor:
     """Check that `index` is in range, and return it with negative indices, if `from_end`, converted."""
     if not numel(index.shape):
         return index
@@ -200,18 +212,20 @@ def in_range(name: str, index: Tensor, size: int, dim: int, from_end: bool = Fal
         return cast(Tensor, ops.where(index < 0, index + size, index)) if from_end else index
     low, high = int(index.amin()), int(index.amax())
     if high >= size or low < (-size if from_end else 0):
-        wrong, last = high if high >= size else low, f", or -1 to {-size}" if from_end else ""
-        advice = f"Valid indices are 0 to {size - 1}{last}." if size else "The dimension is empty."
-        raise ShapeError(f"{name}: index {wrong} is out of bounds for dimension {dim} with size {size}.\n  {advice}")
+        bad_index, negative_range = high if high >= size else low, f", or -1 to {-size}" if from_end else ""
+        advice = f"Valid indices are 0 to {size - 1}{negative_range}." if size else "The dimension is empty."
+        raise ShapeError(
+            f"{name}: index {bad_index} is out of bounds for dimension {dim} with size {size}.\n  {advice}"
+        )
     return cast(Tensor, ops.where(index < 0, index + size, index)) if low < 0 else index
 
 
-def shorten(weight: Tensor, at: Tensor, max_norm: float, norm_type: float) -> None:
+def renorm_rows(weight: Tensor, rows_index: Tensor, max_norm: float, norm_type: float) -> None:
     """Renormalise the rows of `weight` at indices `at` whose norm exceeds `max_norm`, in place."""
     from minigrad.functional.reduce import norm  # avoids a circular import
 
     with no_grad():
-        at = at.reshape(-1)
-        rows = ops.index_select(weight.detach(), at, dim=0)
+        rows_index = rows_index.reshape(-1)
+        rows = ops.index_select(weight.detach(), rows_index, dim=0)
         norms = norm(rows, norm_type, dim=1, keepdim=True)
-        put(weight, at, ops.where(norms > max_norm, rows * (max_norm / (norms + 1e-7)), rows))
+        setitem(weight, rows_index, ops.where(norms > max_norm, rows * (max_norm / (norms + 1e-7)), rows))

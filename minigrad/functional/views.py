@@ -12,20 +12,20 @@ from typing import Any, cast, overload
 from minigrad import ops
 from minigrad.core.errors import ShapeError
 from minigrad.core.registry import register, register_method, register_property
-from minigrad.core.shapes import Shape, broadcast_shapes, dim_of, dims_of, numel, overlapping, shape_of
+from minigrad.core.shapes import Shape, broadcast_shapes, has_overlap, infer_shape, normalize_dim, normalize_dims, numel
 from minigrad.core.tensor import Tensor
-from minigrad.core.views import stride_of
+from minigrad.core.views import element_strides
 from minigrad.functional.checks import (
     Dims,
+    check_distinct_dims,
+    check_nonscalar_dim,
     check_option,
-    check_same_type,
-    dim_of_some,
-    listed_ints,
-    tensor_of,
-    two_dims_of,
+    check_same_dtype,
+    check_tensor,
+    parse_int_args,
 )
 
-__all__ = ["between"]  # for other modules; registered functions are public anyway
+__all__ = ["slice_dim"]  # for other modules; registered functions are public anyway
 
 _ALL = (slice(None),)
 
@@ -34,15 +34,15 @@ _ALL = (slice(None),)
 
 
 @register(method=True)
-def reshape(input: Tensor, *given: Any, shape: Sequence[int] | None = None) -> Tensor:
+def reshape(input: Tensor, *shape_args: Any, shape: Sequence[int] | None = None) -> Tensor:
     """Return `input` with `shape`, in which one -1 is inferred: a view if the strides allow it, otherwise a copy.
 
     >>> import minigrad as mg
     >>> mg.reshape(mg.tensor([[1, 2], [3, 4], [5, 6]]), (2, -1)).tolist()
     [[1, 2, 3], [4, 5, 6]]
     """
-    x = tensor_of(input, "reshape")
-    return _arranged(x, shape_of(listed_ints("reshape", given, shape), numel(x.shape), "reshape"))
+    x = check_tensor(input, "reshape")
+    return _reshape_view(x, infer_shape(parse_int_args("reshape", shape_args, shape), numel(x.shape), "reshape"))
 
 
 @register_method("view")
@@ -51,12 +51,12 @@ def _view(input: Tensor, *shape: Any) -> Tensor:
 
     Raises ShapeError if the strides do not allow a view; `reshape` copies in that case.
     """
-    wanted = shape_of(listed_ints("view", shape), numel(input.shape), "view")
-    out = _arranged(input, wanted)
+    target_shape = infer_shape(parse_int_args("view", shape), numel(input.shape), "view")
+    out = _reshape_view(input, target_shape)
     if out._base is None:
         raise ShapeError(
-            f"view: view size {wanted} is not compatible with input tensor's size {input.shape} and stride "
-            f"{stride_of(input)}.\n  Write reshape(…), which copies if necessary."
+            f"view: view size {target_shape} is not compatible with input tensor's size {input.shape} and stride "
+            f"{element_strides(input)}.\n  Write reshape(…), which copies if necessary."
         )
     return out
 
@@ -76,13 +76,13 @@ def _reshape_as(input: Tensor, other: Tensor) -> Tensor:
 @register(method=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Reshape the dimensions `start_dim` to `end_dim` into one."""
-    x = tensor_of(input, "flatten")
-    first, last = dim_of(start_dim, x.ndim, "flatten"), dim_of(end_dim, x.ndim, "flatten")
+    x = check_tensor(input, "flatten")
+    first, last = normalize_dim(start_dim, x.ndim, "flatten"), normalize_dim(end_dim, x.ndim, "flatten")
     if first > last:
         raise ShapeError(f"flatten: start_dim cannot come after end_dim, but got {start_dim} and {end_dim}.")
     if x.ndim and first == last:
         return x
-    return _arranged(x, (*x.shape[:first], numel(x.shape[first : last + 1]), *x.shape[last + 1 :]))
+    return _reshape_view(x, (*x.shape[:first], numel(x.shape[first : last + 1]), *x.shape[last + 1 :]))
 
 
 @register(method=True)
@@ -94,45 +94,45 @@ def ravel(input: Tensor) -> Tensor:
 @register(method=True)
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """Return a view with dimension `dim` expanded to `sizes`, in which one -1 is inferred."""
-    k = dim_of_some(input, dim, "unflatten")
-    inner = shape_of(listed_ints("unflatten", (sizes,)), input.shape[k], "unflatten")
-    return _arranged(input, (*input.shape[:k], *inner, *input.shape[k + 1 :]))
+    k = check_nonscalar_dim(input, dim, "unflatten")
+    inner = infer_shape(parse_int_args("unflatten", (sizes,)), input.shape[k], "unflatten")
+    return _reshape_view(input, (*input.shape[:k], *inner, *input.shape[k + 1 :]))
 
 
 @register(method=True)
 def squeeze(input: Tensor, dim: Dims = None) -> Tensor:
     """Return a view without the dimensions of size 1, or without those of them in `dim`."""
-    x = tensor_of(input, "squeeze")
-    gone = [k for k in dims_of(dim, x.ndim, "squeeze") if x.ndim and x.shape[k] == 1]
-    return _arranged(x, tuple(n for k, n in enumerate(x.shape) if k not in gone))
+    x = check_tensor(input, "squeeze")
+    removed_dims = [k for k in normalize_dims(dim, x.ndim, "squeeze") if x.ndim and x.shape[k] == 1]
+    return _reshape_view(x, tuple(n for k, n in enumerate(x.shape) if k not in removed_dims))
 
 
 @register(method=True)
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Return a view with a new dimension of size 1 at position `dim`."""
-    x = tensor_of(input, "unsqueeze")
-    k = dim_of(dim, x.ndim + 1, "unsqueeze")
-    return _arranged(x, (*x.shape[:k], 1, *x.shape[k:]))
+    x = check_tensor(input, "unsqueeze")
+    k = normalize_dim(dim, x.ndim + 1, "unsqueeze")
+    return _reshape_view(x, (*x.shape[:k], 1, *x.shape[k:]))
 
 
 # --- reordering dimensions ---
 
 
 @register(method=True)
-def permute(input: Tensor, *given: Any, dims: Sequence[int] | None = None) -> Tensor:
+def permute(input: Tensor, *dim_args: Any, dims: Sequence[int] | None = None) -> Tensor:
     """Return a view with the dimensions permuted to the order `dims`."""
-    x, asked = tensor_of(input, "permute"), listed_ints("permute", given, dims)
-    order = tuple(dim_of(dim, x.ndim, "permute") for dim in asked)
+    x, dims = check_tensor(input, "permute"), parse_int_args("permute", dim_args, dims)
+    order = tuple(normalize_dim(dim, x.ndim, "permute") for dim in dims)
     if sorted(order) != list(range(x.ndim)):
-        raise ShapeError(f"permute: dims must contain each of the {x.ndim} dimensions exactly once, but got {asked}.")
+        raise ShapeError(f"permute: dims must contain each of the {x.ndim} dimensions exactly once, but got {dims}.")
     return cast(Tensor, ops.permute(x, dims=order))
 
 
 @register(method=True)
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Return a view with dimensions `dim0` and `dim1` swapped."""
-    x = tensor_of(input, "transpose")
-    first, second = dim_of(dim0, x.ndim, "transpose"), dim_of(dim1, x.ndim, "transpose")
+    x = check_tensor(input, "transpose")
+    first, second = normalize_dim(dim0, x.ndim, "transpose"), normalize_dim(dim1, x.ndim, "transpose")
     order = list(range(x.ndim))
     if order:
         order[first], order[second] = second, first
@@ -154,16 +154,16 @@ def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
 @register(method=True)
 def t(input: Tensor) -> Tensor:
     """Return a transposed view of a matrix, or a view of a 0-d or 1-d tensor. Raises ShapeError for more dimensions."""
-    if tensor_of(input, "t").ndim > 2:
+    if check_tensor(input, "t").ndim > 2:
         raise ShapeError(
             f"t: expects a tensor with <= 2 dimensions, but got shape {input.shape}.\n"
             "  Write x.mT, or x.transpose(dim0, dim1)."
         )
-    return _reversed(input)
+    return _transpose_all(input)
 
 
 @register_property("T")
-def _reversed(input: Tensor) -> Tensor:
+def _transpose_all(input: Tensor) -> Tensor:
     """A view with the dimensions reversed."""
     return permute(input, range(input.ndim)[::-1])
 
@@ -179,17 +179,17 @@ def _matrix_transposed(input: Tensor) -> Tensor:
 @register(method=True)
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """Return a view with the dimensions `source` moved to positions `destination`; the others keep their order."""
-    x = tensor_of(input, "movedim")
-    asked = [listed_ints("movedim", (dims,)) for dims in (source, destination)]
-    from_, to = ([dim_of(dim, x.ndim, "movedim") for dim in dims] for dims in asked)
-    if len(from_) != len(to) or len(set(from_)) < len(from_) or len(set(to)) < len(to):
+    x = check_tensor(input, "movedim")
+    dim_lists = [parse_int_args("movedim", (dims,)) for dims in (source, destination)]
+    source_dims, destination_dims = ([normalize_dim(dim, x.ndim, "movedim") for dim in dims] for dims in dim_lists)
+    if not len(source_dims) == len(set(source_dims)) == len(destination_dims) == len(set(destination_dims)):
         raise ShapeError(
             f"movedim: expected source and destination to have equal length and no repeated dim, but got {source!r} "
             f"and {destination!r}."
         )
-    placed = dict(zip(to, from_, strict=True))
-    others = iter([k for k in range(x.ndim) if k not in from_])
-    return permute(x, [placed[k] if k in placed else next(others) for k in range(x.ndim)])
+    source_of = dict(zip(destination_dims, source_dims, strict=True))
+    remaining_dims = iter([k for k in range(x.ndim) if k not in source_dims])
+    return permute(x, [source_of[k] if k in source_of else next(remaining_dims) for k in range(x.ndim)])
 
 
 @register(method=True)
@@ -204,15 +204,14 @@ def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequ
 @register_method("expand")
 def _expand(input: Tensor, *size: Any) -> Tensor:
     """Return a view with dimensions of size 1 expanded to `size`; -1 keeps a size, and new dimensions are prepended."""
-    asked = listed_ints("expand", size)
-    new = len(asked) - input.ndim
-    kept = asked[: max(new, 0)] + input.shape
-    shape = tuple(
-        [n if size == -1 and k >= new else size for k, (size, n) in enumerate(zip(asked, kept, strict=False))]
-    )
-    if new < 0 or min(shape, default=0) < 0 or broadcast_shapes(input.shape, shape, op="expand") != shape:
+    target = parse_int_args("expand", size)
+    new_dims = len(target) - input.ndim
+    padded_shape = target[: max(new_dims, 0)] + input.shape
+    pairs = enumerate(zip(target, padded_shape, strict=False))
+    shape = tuple([n if size == -1 and k >= new_dims else size for k, (size, n) in pairs])
+    if new_dims < 0 or min(shape, default=0) < 0 or broadcast_shapes(input.shape, shape, op="expand") != shape:
         raise ShapeError(
-            f"expand: the expanded size {asked} must match the existing size {input.shape} at non-singleton "
+            f"expand: the expanded size {target} must match the existing size {input.shape} at non-singleton "
             "dimensions; -1 keeps a size."
         )
     return cast(Tensor, ops.expand(input, shape=shape))
@@ -227,14 +226,14 @@ def _expand_as(input: Tensor, other: Tensor) -> Tensor:
 @register(method=True)
 def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     """Broadcast to the shape `size`, as a view; see `expand`."""
-    return _expand(tensor_of(input, "broadcast_to"), size)
+    return _expand(check_tensor(input, "broadcast_to"), size)
 
 
 @register
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Broadcast the tensors against each other; return views."""
     name = "broadcast_tensors"
-    shape = broadcast_shapes(*[tensor_of(x, name, "one of tensors").shape for x in tensors], op=name)
+    shape = broadcast_shapes(*[check_tensor(x, name, "one of tensors").shape for x in tensors], op=name)
     return tuple([_expand(x, shape) for x in tensors])
 
 
@@ -245,17 +244,20 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     With ``indexing="xy"`` the first two dimensions are swapped. Raises ShapeError for tensors that are not 1-d or 0-d,
     and DTypeError if the dtypes differ.
     """
-    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], Sequence) else tensors
-    if not given or any(tensor_of(x, "meshgrid", "one of tensors").ndim > 1 for x in given):
+    tensor_list = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], Sequence) else tensors
+    if not tensor_list or any(check_tensor(x, "meshgrid", "one of tensors").ndim > 1 for x in tensor_list):
         raise ShapeError("meshgrid: expected one or more 0-d or 1-d tensors.")
-    check_same_type("meshgrid", **{f"tensor {k}": x for k, x in enumerate(given)})
+    check_same_dtype("meshgrid", **{f"tensor {k}": x for k, x in enumerate(tensor_list)})
     check_option(indexing, ("ij", "xy"), "meshgrid", "indexing")
-    along = list(range(len(given)))
+    dim_order = list(range(len(tensor_list)))
     if indexing == "xy":
-        along[:2] = along[1::-1]
-    shape = tuple([numel(given[k].shape) for k in along])
-    lines = [reshape(x, [-1 if i == k else 1 for i in range(len(along))]) for x, k in zip(given, along, strict=True)]
-    return tuple([_expand(x, shape) for x in lines])
+        dim_order[:2] = dim_order[1::-1]
+    shape = tuple([numel(tensor_list[k].shape) for k in dim_order])
+    reshaped = [
+        reshape(x, [-1 if i == k else 1 for i in range(len(dim_order))])
+        for x, k in zip(tensor_list, dim_order, strict=True)
+    ]
+    return tuple([_expand(x, shape) for x in reshaped])
 
 
 # --- selecting ---
@@ -264,7 +266,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 @register(method=True)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """Return a view of the slice at `index` along `dim`, without that dimension; a negative one counts from the end."""
-    k = dim_of_some(input, dim, "select")
+    k = check_nonscalar_dim(input, dim, "select")
     if not -input.shape[k] <= index < input.shape[k]:
         raise ShapeError(f"select: index {index} out of range for tensor of size {input.shape} at dimension {k}.")
     return cast(Tensor, ops.index(input, key=(*_ALL * k, int(index))))
@@ -273,7 +275,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 @register(method=True)
 def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     """Return a view of `length` elements along `dim`, starting at `start`. A negative start counts from the end."""
-    k = dim_of_some(input, dim, "narrow")
+    k = check_nonscalar_dim(input, dim, "narrow")
     size = input.shape[k]
     if isinstance(start, Tensor):
         if start.ndim or start.dtype.kind != 1:
@@ -284,14 +286,14 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     first = start + size if start < 0 else start
     if not 0 <= first <= first + length <= size:
         raise ShapeError(f"narrow: start ({start}) + length ({length}) exceeds dimension {k} of shape {input.shape}.")
-    return between(input, k, first, first + length)
+    return slice_dim(input, k, first, first + length)
 
 
 @register(method=True)
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """Return a view of the diagonals over `dim1` and `dim2`, `offset` above the main one, as the last dimension."""
-    x = tensor_of(input, "diagonal")
-    first, second = two_dims_of(dim1, dim2, x.ndim, "diagonal")
+    x = check_tensor(input, "diagonal")
+    first, second = check_distinct_dims(dim1, dim2, x.ndim, "diagonal")
     return cast(Tensor, ops.diagonal(x, offset=offset, dim1=first, dim2=second))
 
 
@@ -301,14 +303,14 @@ def _unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
     Overlapping windows are read-only.
     """
-    k, shape = dim_of(dimension, input.ndim, "unfold"), input.shape or (1,)
+    k, shape = normalize_dim(dimension, input.ndim, "unfold"), input.shape or (1,)
     if not 0 <= size <= shape[k] or step < 1:
         raise ShapeError(
             f"unfold: maximum size for tensor at dimension {k} is {shape[k]} and step must be > 0, but got "
             f"size={size} and step={step}."
         )
     if not input.ndim:  # a 0-d tensor has one window, of one element
-        return between(_arranged(input, shape), 0, 0, size)
+        return slice_dim(_reshape_view(input, shape), 0, 0, size)
     return cast(Tensor, ops.unfold(input, dim=k, size=size, step=step))
 
 
@@ -323,29 +325,29 @@ def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storag
     >>> mg.as_strided(mg.tensor([1, 2, 3, 4]), (3, 2), (1, 1)).tolist()
     [[1, 2], [2, 3], [3, 4]]
     """
-    x = tensor_of(input, "as_strided")
-    shape, strides = listed_ints("as_strided", (size,)), listed_ints("as_strided", (stride,))
+    x = check_tensor(input, "as_strided")
+    shape, strides = parse_int_args("as_strided", (size,)), parse_int_args("as_strided", (stride,))
     if len(shape) != len(strides) or min((*shape, *strides), default=0) < 0:
         raise ShapeError(
             f"as_strided: size and stride must have equal length and be non-negative, but got {shape} and {strides}."
         )
     root = x if x._base is None or (x.requires_grad and x.is_leaf) else x._base
-    own = stride_of(root)
-    if overlapping(root.shape, own):
+    root_stride = element_strides(root)
+    if has_overlap(root.shape, root_stride):
         raise ShapeError(
             "as_strided: unsupported operation: more than one element of the tensor refers to a single memory "
             "location.\n  clone() it first."
         )
     offset = (_storage_offset(x) if storage_offset is None else storage_offset) - _storage_offset(root)
-    steps = [by * (n - 1) for by, n in zip(own, root.shape, strict=True)]
-    low, high = sum(min(step, 0) for step in steps), sum(max(step, 0) for step in steps)
-    last = offset + sum(by * (n - 1) for by, n in zip(strides, shape, strict=True))
-    if 0 not in shape and (0 in root.shape or not low <= offset <= last <= high):
+    extents = [by * (n - 1) for by, n in zip(root_stride, root.shape, strict=True)]
+    min_offset, max_offset = sum(min(step, 0) for step in extents), sum(max(step, 0) for step in extents)
+    last_offset = offset + sum(by * (n - 1) for by, n in zip(strides, shape, strict=True))
+    if 0 not in shape and (0 in root.shape or not min_offset <= offset <= last_offset <= max_offset):
         raise ShapeError(
             f"as_strided: size={shape}, stride={strides} and storage offset {offset} are out of bounds: they reach "
-            f"element {last}, but shape {root.shape} spans elements {low} to {high}."
+            f"element {last_offset}, but shape {root.shape} spans elements {min_offset} to {max_offset}."
         )
-    return cast(Tensor, ops.as_strided(root, own=own, size=shape, stride=strides, offset=offset))
+    return cast(Tensor, ops.as_strided(root, own=root_stride, size=shape, stride=strides, offset=offset))
 
 
 # --- memory ---
@@ -360,8 +362,8 @@ def _contiguous(input: Tensor) -> Tensor:
 @register_method("is_contiguous")
 def _is_contiguous(input: Tensor) -> bool:
     """Return whether the tensor is contiguous in memory, in row-major order."""
-    found: bool = input._array.flags.c_contiguous
-    return found
+    is_contiguous: bool = input._array.flags.c_contiguous
+    return is_contiguous
 
 
 @overload
@@ -371,7 +373,7 @@ def _stride(input: Tensor, dim: int) -> int: ...
 @register_method("stride")
 def _stride(input: Tensor, dim: int | None = None) -> Any:
     """Return the strides in elements, or the stride of `dim`. That of a dimension of size 1 is meaningless."""
-    return stride_of(input) if dim is None else stride_of(input)[dim_of_some(input, dim, "stride")]
+    return element_strides(input) if dim is None else element_strides(input)[check_nonscalar_dim(input, dim, "stride")]
 
 
 @register_method("storage_offset")
@@ -385,10 +387,10 @@ def _storage_offset(input: Tensor) -> int:
 # --- helpers ---
 
 
-def _arranged(x: Tensor, shape: Shape) -> Tensor:
+def _reshape_view(x: Tensor, shape: Shape) -> Tensor:
     """Reshape `x`; return a new tensor even if it already has that shape."""
     return cast(Tensor, ops.reshape(x, shape=shape))
 
 
-def between(x: Tensor, k: int, start: int, stop: int) -> Tensor:
+def slice_dim(x: Tensor, k: int, start: int, stop: int) -> Tensor:
     return cast(Tensor, ops.index(x, key=(*_ALL * k, slice(start, stop))))

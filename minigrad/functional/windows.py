@@ -8,14 +8,14 @@ from typing import cast
 from minigrad import ops
 from minigrad.core.tensor import Tensor
 
-__all__ = ["Rows", "Windows", "mean_rows", "place_windows", "resampled", "window_shares"]
+__all__ = ["SparseRows", "Windows", "adaptive_windows", "apply_rows", "averaging_rows", "sliding_windows"]
 
 Windows = tuple[range, ...]
-Rows = tuple[tuple[range, tuple[float, ...]], ...]
+SparseRows = tuple[tuple[range, tuple[float, ...]], ...]
 
 
 @lru_cache(maxsize=256)
-def place_windows(n: int, m: int, kernel: int, stride: int, padding: int, dilation: int) -> Windows:
+def sliding_windows(n: int, m: int, kernel: int, stride: int, padding: int, dilation: int) -> Windows:
     """Return `m` windows over `n` elements, without the indices that fall in the padding."""
     windows = []
     for start in range(-padding, m * stride - padding, stride):
@@ -25,16 +25,16 @@ def place_windows(n: int, m: int, kernel: int, stride: int, padding: int, dilati
 
 
 @lru_cache(maxsize=256)
-def window_shares(n: int, m: int) -> Windows:
+def adaptive_windows(n: int, m: int) -> Windows:
     """Return `m` windows that divide `n` elements evenly, as in adaptive pooling."""
     return tuple(range(j * n // m, -(-(j + 1) * n // m)) for j in range(m))
 
 
 @lru_cache(maxsize=256)
-def mean_rows(windows: Windows, counts: tuple[int, ...]) -> Rows:
+def averaging_rows(windows: Windows, counts: tuple[int, ...]) -> SparseRows:
     """Return the matrix that sums each window and divides by its count."""
     return tuple((window, (1 / count,) * len(window)) for window, count in zip(windows, counts, strict=True))
 
 
-def resampled(x: Tensor, dim: int, rows: Rows) -> Tensor:
+def apply_rows(x: Tensor, dim: int, rows: SparseRows) -> Tensor:
     return cast(Tensor, ops.resample(x, rows=rows, dim=dim, size=x.shape[dim]))

@@ -20,7 +20,7 @@ from typing import IO, Any
 from minigrad.core.errors import ArgumentError, FileFormatError
 from minigrad.core.storage import check_device
 from minigrad.io import archive, tensors, tree
-from minigrad.io.whole import read_all, write_all
+from minigrad.io.atomic import read_all, write_all
 
 __all__ = ["load", "save"]
 
@@ -41,8 +41,8 @@ def save(obj: Any, f: str | os.PathLike[str] | IO[bytes]) -> None:
     >>> mg.load(io.BytesIO(file.getvalue()))
     {'model': {'weight': tensor([1., 1.])}, 'epoch': 3, 'betas': (0.9, 0.999)}
     """
-    described, found = tree.taken_apart(obj)
-    write_all(f, tensors.encoded(described, found))
+    tree_json, named_tensors = tree.flatten_tree(obj)
+    write_all(f, tensors.encode(tree_json, named_tensors))
 
 
 def load(
@@ -72,14 +72,14 @@ def load(
             f"load: expected map_location to be a device string, but got {type(map_location).__name__}.\n"
             "  Write, for example, map_location='cpu'."
         )
-    place = check_device(map_location, "load")
+    device = check_device(map_location, "load")
     data = read_all(f)
     if data.startswith(b"PK\x03\x04"):
-        return archive.read(data, place, widen)
+        return archive.read(data, device, widen)
     if data.startswith(b"\x80\x02\x8a\n"):  # protocol 2 and a 10-byte LONG1; no safetensors header is this long
         raise FileFormatError(
             "load: this is the legacy format of PyTorch before 1.6 (a plain pickle), which is not supported.\n"
             "  Convert it in PyTorch: torch.save(torch.load(old, weights_only=True), new)."
         )
-    described, found = tensors.decoded(data, place, widen)
-    return tree.put_together(described, found)
+    tree_json, named_tensors = tensors.decode(data, device, widen)
+    return tree.unflatten_tree(tree_json, named_tensors)

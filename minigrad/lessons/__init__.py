@@ -12,7 +12,7 @@ import os
 import pkgutil
 from typing import Any
 
-from minigrad.lessons.checking import EXERCISES, Exercise, NotYet, Verdict, Wrong, filled
+from minigrad.lessons.checking import EXERCISES, Exercise, NotYet, Verdict, Wrong, check_filled
 
 __all__ = ["EXERCISES", "Exercise", "NotYet", "Verdict", "Wrong", "check", "judge"]
 
@@ -35,7 +35,7 @@ def check(exercise_id: str, answer: Any) -> None:
     01.1 right: the sigmoid passes on a quarter of it; w gets that times x, x that times w, b the quarter itself.
     """
     verdict = judge(exercise_id, answer)
-    print(f"{exercise_id} {'not right' if verdict.state == 'wrong' else verdict.state}: {verdict.sentence}")
+    print(f"{exercise_id} {'not right' if verdict.state == 'wrong' else verdict.state}: {verdict.message}")
     if verdict.state != "right" and "NBGRADER_EXECUTION" in os.environ:
         raise AssertionError(f"{exercise_id} is {'wrong' if verdict.state == 'wrong' else 'open'}")
 
@@ -46,10 +46,10 @@ def judge(exercise_id: str, answer: Any) -> Verdict:
         raise KeyError(f"no exercise {exercise_id!r}; the exercises are {', '.join(sorted(EXERCISES))}")
     exercise = EXERCISES[exercise_id]
     try:
-        filled(answer)
-        exercise.look(answer)
+        check_filled(answer)
+        exercise.check(answer)
     except NotYet as blank:
         return Verdict("not yet", str(blank))
     except Wrong as wrong:
         return Verdict("wrong", str(wrong))
-    return Verdict("right", exercise.because)
+    return Verdict("right", exercise.explanation)

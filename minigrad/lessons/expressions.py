@@ -20,31 +20,31 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def evaluate(part: ast.expr, names: Mapping[str, Any]) -> Any:
-    """Evaluate `part`: constants, operators, comparisons, `names`, and their attributes and calls.
+def evaluate(expression: ast.expr, names: Mapping[str, Any]) -> Any:
+    """Evaluate `expression`: constants, operators, comparisons, `names`, and their attributes and calls.
 
     >>> evaluate(ast.parse("-a / (1 + abs(a))", mode="eval").body, {"a": 3.0, "abs": abs})
     -0.75
     """
-    match part:
+    match expression:
         case ast.Constant():
-            return part.value
+            return expression.value
         case ast.Name():
-            return names[part.id]
+            return names[expression.id]
         case ast.Attribute():
-            return getattr(evaluate(part.value, names), part.attr)
+            return getattr(evaluate(expression.value, names), expression.attr)
         case ast.Call():
-            return evaluate(part.func, names)(*[evaluate(x, names) for x in part.args])
+            return evaluate(expression.func, names)(*[evaluate(x, names) for x in expression.args])
         case ast.UnaryOp():
-            return _OPERATORS[type(part.op)](evaluate(part.operand, names))
+            return _OPERATORS[type(expression.op)](evaluate(expression.operand, names))
         case ast.BinOp():
-            return _OPERATORS[type(part.op)](evaluate(part.left, names), evaluate(part.right, names))
+            return _OPERATORS[type(expression.op)](evaluate(expression.left, names), evaluate(expression.right, names))
         case ast.Compare():
-            found, left = True, evaluate(part.left, names)
-            for sign, other in zip(part.ops, part.comparators, strict=True):
-                right = evaluate(other, names)
-                found, left = _OPERATORS[type(sign)](left, right), right
-                if not found:
-                    return found
-            return found
-    raise TypeError(f"unsupported expression: {ast.unparse(part)}")
+            result, left = True, evaluate(expression.left, names)
+            for operator_node, comparator in zip(expression.ops, expression.comparators, strict=True):
+                right = evaluate(comparator, names)
+                result, left = _OPERATORS[type(operator_node)](left, right), right
+                if not result:
+                    return result
+            return result
+    raise TypeError(f"unsupported expression: {ast.unparse(expression)}")

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from minigrad.core.value import Value
-from minigrad.lessons.checking import Wrong, call, compare, exercise, gradient
+from minigrad.lessons.checking import Wrong, call, compare, compare_gradient, exercise
 
 __all__: list[str] = []
 
@@ -18,7 +18,7 @@ def _quotient(answer: Any) -> None:
     square = [(-3.0, "the local slope of n/d by d is -n/d²: the square is missing.")]
     by_b, by_c = [(6.0, undivided), (0.25, times_a)], [(-6.0, undivided), (-0.25, times_a)]
     mistakes = {"a": [(2.0, undivided)], "b": by_b, "c": by_c, "d": square}
-    gradient(answer, {"a": 0.5, "b": 1.5, "c": -1.5, "d": -0.75}, mistakes)
+    compare_gradient(answer, {"a": 0.5, "b": 1.5, "c": -1.5, "d": -0.75}, mistakes)
 
 
 @exercise("02.2", "a value may stand in the list only when all that it was made from stands before it.")

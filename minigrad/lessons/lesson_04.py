@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from minigrad.data import iris
-from minigrad.lessons.checking import Wrong, as_numbers, call, close, compare, exercise
+from minigrad.lessons.checking import Wrong, as_numbers, call, compare, exercise, is_close
 
 __all__: list[str] = []
 
@@ -17,28 +17,32 @@ def _softmax(answer: Any) -> None:
     zero = "you divide by 0. Divide by the sum of all exp(score), which is never 0."
     trials = {(0.0, 0.0): 0.5, (math.log(3), 0.0): 0.75, (1000.0, 0.0): 1.0, (-1000.0, -1000.0): 0.5}
     for scores, first in trials.items():
-        what = f"softmax of [{', '.join(f'{score:.3g}' for score in scores)}]"
+        case = f"softmax of [{', '.join(f'{score:.3g}' for score in scores)}]"
         try:
             result = call(answer, list(scores))
-            given = as_numbers(list(result) if isinstance(result, tuple) else result, ["p0", "p1"], what)
+            probabilities = as_numbers(list(result) if isinstance(result, tuple) else result, ["p0", "p1"], case)
         except (OverflowError, ZeroDivisionError) as error:
-            raise Wrong(f"{what}: {stable if abs(scores[0]) > 9 else zero}") from error
+            raise Wrong(f"{case}: {stable if abs(scores[0]) > 9 else zero}") from error
         except Wrong as wrong:
-            raise Wrong(f"{what}: {stable}") if "nan" in str(wrong) else wrong from None
-        if min(given) < 0:
-            raise Wrong(f"{what} gives {min(given):.3g}: no probability is negative. exp makes all numbers positive.")
-        if not close(sum(given), 1.0):
-            raise Wrong(f"{what}: the probabilities add up to {sum(given):.3g}, not 1. Divide each by their sum.")
+            raise Wrong(f"{case}: {stable}") if "nan" in str(wrong) else wrong from None
+        if min(probabilities) < 0:
+            raise Wrong(
+                f"{case} gives {min(probabilities):.3g}: no probability is negative. exp makes all numbers positive."
+            )
+        if not is_close(sum(probabilities), 1.0):
+            raise Wrong(
+                f"{case}: the probabilities add up to {sum(probabilities):.3g}, not 1. Divide each by their sum."
+            )
         mistakes = [(1 - first, "the larger score should get the larger one."), (0.5, "the scores have no say.")]
-        compare(f"{what}: the first probability", given[0], first, mistakes)
+        compare(f"{case}: the first probability", probabilities[0], first, mistakes)
 
 
 @exercise("04.2", "p - 1 for the right class, p for the others: its score should rise, theirs should fall.")
 def _score_slopes(answer: Any) -> None:
     for p, target in (([0.5, 0.25, 0.25], 0), ([0.125, 0.125, 0.75], 1)):
         names = [f"∂L/∂s{k}" for k in range(3)]
-        given = as_numbers(call(answer, p, target), names, "the gradient")
-        if all(map(close, given, p)):
+        gradient = as_numbers(call(answer, p, target), names, "the gradient")
+        if all(map(is_close, gradient, p)):
             raise Wrong(
                 f"that is p itself. L also subtracts s{target}, the score of the right class: take 1 off there."
             )
@@ -46,7 +50,7 @@ def _score_slopes(answer: Any) -> None:
             right = p[k] - (k == target)
             missing = [(0.0, "this score is in L too: it is in the sum under the logarithm.")]
             up = f"A higher score for {'the right class lowers' if k == target else 'a wrong class raises'} the loss."
-            compare(f"{name} for p = {p}, target {target},", given[k], right, missing, up)
+            compare(f"{name} for p = {p}, target {target},", gradient[k], right, missing, up)
 
 
 @exercise("04.3", "two of the four measurements are nearly enough: petals tell the species apart.")
@@ -62,9 +66,9 @@ def _petals(answer: Any) -> None:
         scores = [float(score) for score in call(answer, x[2:])]
         votes.append(scores.index(max(scores)))
     hits = sum(map(int.__eq__, votes, flowers.test_y))
-    found = f"{hits} of {len(votes)} test flowers are right"
+    result = f"{hits} of {len(votes)} test flowers are right"
     if len(set(votes)) < 3:
         never = ", ".join(name for k, name in enumerate(flowers.species) if k not in votes)
-        raise Wrong(f"{found}, and it never answers {never}. Train longer, on all the training flowers.")
+        raise Wrong(f"{result}, and it never answers {never}. Train longer, on all the training flowers.")
     if hits < 27:
-        raise Wrong(f"{found}; it takes 27. Is each flower paired with its own species, and does the loss fall?")
+        raise Wrong(f"{result}; it takes 27. Is each flower paired with its own species, and does the loss fall?")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any
 
-from minigrad.lessons.checking import Wrong, as_numbers, call, close, compare, exercise
+from minigrad.lessons.checking import Wrong, as_numbers, call, compare, exercise, is_close
 
 __all__: list[str] = []
 
@@ -20,20 +20,22 @@ def _ran(program: _Instructions, leaves: Sequence[float]) -> list[float]:
     }  # fmt: skip
     values = list(leaves)
     for k, instruction in enumerate(program):
-        where = f"instruction {k}, {instruction!r},"
+        location = f"instruction {k}, {instruction!r},"
         if not isinstance(instruction, Sequence) or isinstance(instruction, str) or not instruction:
-            raise Wrong(f'{where} should be an operation and the rows that it reads, like ("add", 0, 1).')
+            raise Wrong(f'{location} should be an operation and the rows that it reads, like ("add", 0, 1).')
         op, *reads = instruction
         if op not in list(compute):  # op may be unhashable
-            raise Wrong(f"{where} has the operation {op!r}. There are {', '.join(compute)}.")
+            raise Wrong(f"{location} has the operation {op!r}. There are {', '.join(compute)}.")
         count, function = compute[op]
         if len(reads) != count:
-            raise Wrong(f"{where} reads {len(reads)} rows; {op} reads {count}.")
+            raise Wrong(f"{location} reads {len(reads)} rows; {op} reads {count}.")
         for read in reads:
             if isinstance(read, bool) or not isinstance(read, int):
-                raise Wrong(f"{where} names {read!r}, which is no row. Rows are counted from 0: a is 0, b is 1.")
+                raise Wrong(f"{location} names {read!r}, which is no row. Rows are counted from 0: a is 0, b is 1.")
             if not 0 <= read < len(values):
-                raise Wrong(f"{where} reads row {read}, but writes row {len(values)}: there are only rows before that.")
+                raise Wrong(
+                    f"{location} reads row {read}, but writes row {len(values)}: there are only rows before that."
+                )
         values.append(function(*[values[read] for read in reads]))
     return values
 
@@ -67,55 +69,55 @@ _PROGRAMS: tuple[tuple[_Instructions, list[float], str], ...] = (
 
 @exercise("05.2", "one loop for all operations: each instruction reads rows that are there, and writes the next one.")
 def _run(answer: Any) -> None:
-    more: _Instructions = [("max", 0, 1), ("neg", 2), ("add", 3, 1)]
+    with_max: _Instructions = [("max", 0, 1), ("neg", 2), ("add", 3, 1)]
     for program, leaves, text in (
         *_PROGRAMS,
-        (more, [4.0, -1.0], "-max(a, b) + b"),
-        (more, [0.5, 1.0], "-max(a, b) + b"),
+        (with_max, [4.0, -1.0], "-max(a, b) + b"),
+        (with_max, [0.5, 1.0], "-max(a, b) + b"),
     ):
-        right, mine = _ran(program, leaves), list(leaves)
-        given = call(answer, program, mine)
-        what = f"for {text} with the leaves {leaves}"
-        if mine != leaves:
-            raise Wrong(f"{what} your function changes the list of leaves that it was given. Copy it: list(leaves).")
-        if isinstance(given, Real) and close(float(given), right[-1]):
-            raise Wrong(f"{what} that is the last value. Give back the list of all rows: the way back needs them.")
-        if isinstance(given, Sequence) and len(given) == len(program):
-            raise Wrong(f"{what} the leaves are missing: they are the first rows. Begin with values = list(leaves).")
-        numbers = as_numbers(given, [f"row {k}" for k in range(len(right))], f"the result {what}")
-        for k, (number, expected) in enumerate(zip(numbers, right, strict=True)):
-            compare(f"{what}, row {k}", number, expected)
+        right, passed = _ran(program, leaves), list(leaves)
+        result = call(answer, program, passed)
+        case = f"for {text} with the leaves {leaves}"
+        if passed != leaves:
+            raise Wrong(f"{case} your function changes the list of leaves that it was given. Copy it: list(leaves).")
+        if isinstance(result, Real) and is_close(float(result), right[-1]):
+            raise Wrong(f"{case} that is the last value. Give back the list of all rows: the way back needs them.")
+        if isinstance(result, Sequence) and len(result) == len(program):
+            raise Wrong(f"{case} the leaves are missing: they are the first rows. Begin with values = list(leaves).")
+        rows = as_numbers(result, [f"row {k}" for k in range(len(right))], f"the result {case}")
+        for k, (value, expected) in enumerate(zip(rows, right, strict=True)):
+            compare(f"{case}, row {k}", value, expected)
 
 
 def _back(
-    program: _Instructions, values: Sequence[float], add: bool = True, forward: bool = False, own: bool = False
+    program: _Instructions, values: Sequence[float], add: bool = True, forward: bool = False, swap_factors: bool = False
 ) -> list[float]:
     """Return the gradients of a program's rows, optionally with one of three mistakes."""
-    slopes: dict[str, Callable[..., tuple[float, ...]]] = {
+    derivatives: dict[str, Callable[..., tuple[float, ...]]] = {
         "add": lambda x, y: (1.0, 1.0), "mul": lambda x, y: (y, x), "neg": lambda x: (-1.0,)
     }  # fmt: skip
-    found, steps = [0.0] * (len(values) - 1) + [1.0], list(enumerate(program, len(values) - len(program)))
+    gradients, steps = [0.0] * (len(values) - 1) + [1.0], list(enumerate(program, len(values) - len(program)))
     for row, (op, *reads) in steps if forward else reversed(steps):
-        local = slopes[op](*[values[read] for read in (reads[::-1] if own else reads)])
-        for read, slope in zip(reads, local, strict=True):
-            found[read] = (found[read] if add else 0.0) + found[row] * slope
-    return found
+        local = derivatives[op](*[values[read] for read in (reads[::-1] if swap_factors else reads)])
+        for read, derivative in zip(reads, local, strict=True):
+            gradients[read] = (gradients[read] if add else 0.0) + gradients[row] * derivative
+    return gradients
 
 
 @exercise("05.3", "from the last row to the first, each row passes on what it has, times a slope, and it is added up.")
 def _run_back(answer: Any) -> None:
     for program, leaves, text in _PROGRAMS:
         values = _ran(program, leaves)
-        given = call(answer, program, list(values))
-        what = f"for {text} with the leaves {leaves}"
-        if isinstance(given, Sequence) and len(given) == len(leaves):
-            raise Wrong(f"{what} you give one gradient for each leaf. Give those of all rows, {len(values)} of them.")
-        numbers = as_numbers(given, [f"row {k}" for k in range(len(values))], f"the result {what}")
+        result = call(answer, program, list(values))
+        case = f"for {text} with the leaves {leaves}"
+        if isinstance(result, Sequence) and len(result) == len(leaves):
+            raise Wrong(f"{case} you give one gradient for each leaf. Give those of all rows, {len(values)} of them.")
+        gradients = as_numbers(result, [f"row {k}" for k in range(len(values))], f"the result {case}")
         right = _back(program, values)
-        if all(map(close, numbers, right)):
+        if all(map(is_close, gradients, right)):
             continue
-        if not any(numbers):
-            raise Wrong(f"{what} all gradients are 0. The last row begins with 1.")
+        if not any(gradients):
+            raise Wrong(f"{case} all gradients are 0. The last row begins with 1.")
         known = (
             (
                 _back(program, values, add=False),
@@ -125,10 +127,10 @@ def _run_back(answer: Any) -> None:
                 _back(program, values, forward=True),
                 "you go through the program from its beginning. Begin with the last row.",
             ),
-            (_back(program, values, own=True), "in a product, the slope by one factor is the other factor."),
+            (_back(program, values, swap_factors=True), "in a product, the slope by one factor is the other factor."),
         )
         for wrong, cause in known:
-            if all(map(close, numbers, wrong)):
-                raise Wrong(f"{what}: {cause}")
-        for k, (number, expected) in enumerate(zip(numbers, right, strict=True)):
-            compare(f"{what}, the gradient of row {k}", number, expected)
+            if all(map(is_close, gradients, wrong)):
+                raise Wrong(f"{case}: {cause}")
+        for k, (value, expected) in enumerate(zip(gradients, right, strict=True)):
+            compare(f"{case}, the gradient of row {k}", value, expected)

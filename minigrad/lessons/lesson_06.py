@@ -5,37 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from minigrad.lessons.checking import Wrong, as_array, as_number, call, compare, compare_arrays, exercise, tensor_of
+from minigrad.lessons.checking import Wrong, as_array, as_number, call, compare, compare_arrays, exercise, to_tensor
 
 __all__: list[str] = []
 
 _Causes = Iterable[tuple[tuple[int, ...], str]]  # a wrong tuple that has a known cause, and the cause
 
 
-def _answers(answer: Any, names: Iterable[str], what: str) -> Mapping[str, Any]:
+def _answers(answer: Any, names: Iterable[str], prefix: str) -> Mapping[str, Any]:
     """Return `answer`, checked to be a dict with an entry for each name."""
     if not isinstance(answer, Mapping):
         raise Wrong(f"the answer should be the dict from the exercise, and this is a {type(answer).__name__}.")
     if missing := [name for name in names if name not in answer]:
-        raise Wrong(f"{what} {', '.join(missing)} is missing from the dict.")
+        raise Wrong(f"{prefix} {', '.join(missing)} is missing from the dict.")
     return answer
 
 
-def _tuple(name: str, given: Any, right: tuple[int, ...], causes: _Causes, count: str) -> None:
-    """Raise `Wrong`, with the cause where it is known, if `given` differs from the integers in `right`."""
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise Wrong(f"{name} should be a tuple such as (2, 3), and this is a {type(given).__name__}.")
-    found = tuple(as_number(item, f"an entry of {name}") for item in given)
-    if found == right:
+def _tuple(name: str, answer: Any, right: tuple[int, ...], causes: _Causes, count: str) -> None:
+    """Raise `Wrong`, with the cause where it is known, if `answer` differs from the integers in `right`."""
+    if isinstance(answer, str) or not isinstance(answer, Sequence):
+        raise Wrong(f"{name} should be a tuple such as (2, 3), and this is a {type(answer).__name__}.")
+    entries = tuple(as_number(item, f"an entry of {name}") for item in answer)
+    if entries == right:
         return
-    shown = "(" + ", ".join(f"{item:g}" for item in found) + ("," * (len(found) == 1)) + ")"
+    shown = "(" + ", ".join(f"{item:g}" for item in entries) + ("," * (len(entries) == 1)) + ")"
     for wrong, cause in causes:
-        if found == wrong:
+        if entries == wrong:
             raise Wrong(f"{name} = {shown}: {cause}")
-    if len(found) != len(right):
-        raise Wrong(f"{name} = {shown} has {len(found)} entries, and there should be {len(right)}: {count}.")
-    place = next(k for k, (item, other) in enumerate(zip(found, right, strict=True)) if item != other)
-    raise Wrong(f"{name} = {shown}: the entry for dimension {place} is not right. The first index is dimension 0.")
+    if len(entries) != len(right):
+        raise Wrong(f"{name} = {shown} has {len(entries)} entries, and there should be {len(right)}: {count}.")
+    index = next(k for k, (item, other) in enumerate(zip(entries, right, strict=True)) if item != other)
+    raise Wrong(f"{name} = {shown}: the entry for dimension {index} is not right. The first index is dimension 0.")
 
 
 _STRIDES: Mapping[str, tuple[tuple[int, ...], _Causes]] = {
@@ -153,31 +153,31 @@ def _summed(gradient: Any, shape: tuple[int, ...]) -> Any:
 def _gradient_before(answer: Any) -> None:
     import numpy as np
 
-    for wide, shape in _BROADCAST:
-        upstream = (np.arange(np.prod(wide)) ** 2 % 11 - 3.0).reshape(wide)
+    for broadcast_shape, shape in _BROADCAST:
+        upstream = (np.arange(np.prod(broadcast_shape)) ** 2 % 11 - 3.0).reshape(broadcast_shape)
         right = _summed(upstream, shape)
-        given = call(answer, tensor_of(upstream), shape)
-        name = f"from {wide} back to {shape}, the gradient"
-        found = tuple(getattr(given, "shape", shape))
-        if found != shape:
-            raise Wrong(f"{name} has the shape {found}. {_why_shape(found, wide, shape)}")
+        result = call(answer, to_tensor(upstream), shape)
+        name = f"from {broadcast_shape} back to {shape}, the gradient"
+        result_shape = tuple(getattr(result, "shape", shape))
+        if result_shape != shape:
+            raise Wrong(f"{name} has the shape {result_shape}. {_why_shape(result_shape, broadcast_shape, shape)}")
         mistakes = [(right * right.size / upstream.size, "that is a mean. What was repeated gets the sum.")]
-        if wide == (3, 3):  # where other sums have the right shape, too
+        if broadcast_shape == (3, 3):  # where other sums have the right shape, too
             down = shape == (3,)
             one, other = (upstream[0], upstream.sum(1)) if down else (upstream[:, :1], upstream.sum(0)[:, None])
             mistakes.append((one, "that is one contribution alone. Add up all that read the same position."))
             mistakes.append((other, "summed over the wrong dimension. Which one was repeated?"))
-        compare_arrays(name, given, right, mistakes, "The gradient of a copy is handed on as it is, sign and all.")
+        compare_arrays(name, result, right, mistakes, "The gradient of a copy is handed on as it is, sign and all.")
 
 
-def _why_shape(found: tuple[int, ...], wide: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    if found == wide:
+def _why_shape(result_shape: tuple[int, ...], broadcast_shape: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    if result_shape == broadcast_shape:
         return "It is still that of the result: sum over what was repeated."
-    if found == ():
+    if result_shape == ():
         return "All of it was summed. Sum over what was repeated, and over nothing else."
-    if len(found) < len(shape):
+    if len(result_shape) < len(shape):
         return "A dimension that had the size 1 should have it again: keepdim=True."
-    if len(found) > len(shape):
+    if len(result_shape) > len(shape):
         return "Dimensions that broadcasting put in front are to go: sum(0), without keepdim, for each of them."
     return "A gradient has the shape of what it is the gradient of."
 
@@ -189,12 +189,12 @@ def _mean_squared_error(answer: Any) -> None:
     for n, k in ((3, 3), (4, 2), (5, 1)):
         x = (np.arange(n * k) ** 2 % 7 - 2.0).reshape(n, k)
         truth, w, b = np.arange(n) ** 2 * 0.5 - 1.0, np.arange(k) * 0.5 - 0.75, np.array([0.625])
-        tensors = [tensor_of(w, requires_grad=True), tensor_of(b, requires_grad=True), tensor_of(x), tensor_of(truth)]
-        given = call(answer, *tensors)
+        tensors = [to_tensor(w, requires_grad=True), to_tensor(b, requires_grad=True), to_tensor(x), to_tensor(truth)]
+        result = call(answer, *tensors)
         name = f"for {n} samples with {k} feature{'s' * (k > 1)}, the loss"
-        if getattr(given, "shape", ()) not in ((), (1,)):
-            raise Wrong(f"{name} should be a scalar, and this has the shape {tuple(given.shape)}. Take the mean.")
-        number = float(as_array(given.reshape(()) if hasattr(given, "reshape") else given, (), name))
+        if getattr(result, "shape", ()) not in ((), (1,)):
+            raise Wrong(f"{name} should be a scalar, and this has the shape {tuple(result.shape)}. Take the mean.")
+        loss = float(as_array(result.reshape(()) if hasattr(result, "reshape") else result, (), name))
         off = x @ w + b - truth
         every = x @ w[:, None] + b - truth
         mistakes = [
@@ -211,8 +211,8 @@ def _mean_squared_error(answer: Any) -> None:
         if n == k:
             across = (x * w).sum(0) + b - truth
             mistakes.append((float((across**2).mean()), "sum(0) adds up the samples. A guess sums over the features."))
-        compare(name, number, float((off**2).mean()), mistakes)
-        _has_gradients(given, tensors, (2 / n * (x.T @ off), 2 * off.mean(keepdims=True)), name)
+        compare(name, loss, float((off**2).mean()), mistakes)
+        _has_gradients(result, tensors, (2 / n * (x.T @ off), 2 * off.mean(keepdims=True)), name)
 
 
 def _has_gradients(loss: Any, tensors: Sequence[Any], right: Sequence[Any], name: str) -> None:
@@ -220,7 +220,9 @@ def _has_gradients(loss: Any, tensors: Sequence[Any], right: Sequence[Any], name
     if not getattr(loss, "requires_grad", False):
         raise Wrong(f"{name} is right, but it has no gradient: compute it with tensors to the end, without .item().")
     loss.backward()
-    for leaf, gradient, what in zip(tensors[:2], right, "wb", strict=True):
+    for leaf, gradient, name_of_leaf in zip(tensors[:2], right, "wb", strict=True):
         if leaf.grad is None:
-            raise Wrong(f"{name} is right, but no gradient arrives at {what}: was it detached, or made a float?")
-        compare_arrays(f"{name} is right, but the gradient of {what}", leaf.grad, gradient)
+            raise Wrong(
+                f"{name} is right, but no gradient arrives at {name_of_leaf}: was it detached, or made a float?"
+            )
+        compare_arrays(f"{name} is right, but the gradient of {name_of_leaf}", leaf.grad, gradient)

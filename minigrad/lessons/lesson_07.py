@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.lessons.checking import ArrayMistakes, Wrong, call_on_shapes, compare_shaped, exercise, numbers, tensor_of
+from minigrad.lessons.checking import (
+    ArrayMistakes,
+    Wrong,
+    call_on_shapes,
+    compare_shaped,
+    exercise,
+    sample_array,
+    to_tensor,
+)
 
 __all__: list[str] = []
 
 
-def _asked(rule: Callable[..., Any], hint: str, *operands: Any) -> Any:
+def _call_rule(rule: Callable[..., Any], hint: str, *operands: Any) -> Any:
     """Return what the learner's rule returns for tensors; a shape error in it raises `Wrong` with a hint."""
-    found = call_on_shapes(rule, *map(tensor_of, operands), hint=hint)
-    return found[0] if isinstance(found, tuple) and len(found) == 1 else found  # as in the lesson's table
+    result = call_on_shapes(rule, *map(to_tensor, operands), hint=hint)
+    return result[0] if isinstance(result, tuple) and len(result) == 1 else result  # as in the lesson's table
 
 
 @exercise("07.1", "each element counts for one part in n of the mean, so each gets g / n.")
@@ -21,7 +29,7 @@ def _mean(answer: Any) -> None:
     import numpy as np
 
     for shape in ((4, 3), (2, 5)):
-        a, g = numbers(1, *shape), np.array(1.5)
+        a, g = sample_array(1, *shape), np.array(1.5)
         n, ones = a.size, np.ones(shape)
         mistakes: ArrayMistakes = [
             (g / n, "that is what each element of a gets. Give it to each: a gradient has the shape of its operand."),
@@ -33,19 +41,19 @@ def _mean(answer: Any) -> None:
             (ones / n, "that is the local derivative, and g is missing. A contribution is upstream times local."),
         ]
         up = "If an element goes up, the mean goes up."
-        given = _asked(answer, "", g, a)
-        compare_shaped(f"what a, of shape {shape}, gets", given, g * ones / n, mistakes, up)
+        result = _call_rule(answer, "", g, a)
+        compare_shaped(f"what a, of shape {shape}, gets", result, g * ones / n, mistakes, up)
 
 
 @exercise(
     "07.2", "y[i, j] depends on row i of x, row j of w and b[j]: x gets g w, w gets gᵀ x, b the sum over the rows."
 )
 def _layer(answer: Any) -> None:
-    x, w, g = numbers(2, 4, 3), numbers(3, 5, 3), numbers(4, 4, 5)
-    given = _asked(answer, "Is a transpose missing, or on the wrong side?", g, x, w)
-    if not isinstance(given, tuple | list) or len(given) != 3:
-        found = f"{len(given)}" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
-        raise Wrong(f"return three tensors, what x, w and b get, with commas between them; this is {found}.")
+    x, w, g = sample_array(2, 4, 3), sample_array(3, 5, 3), sample_array(4, 4, 5)
+    result = _call_rule(answer, "Is a transpose missing, or on the wrong side?", g, x, w)
+    if not isinstance(result, tuple | list) or len(result) != 3:
+        description = f"{len(result)}" if isinstance(result, tuple | list) else f"a {type(result).__name__}"
+        raise Wrong(f"return three tensors, what x, w and b get, with commas between them; this is {description}.")
     half = "half of it is there. The rule of a product of two factors has no ½."
     by_x: ArrayMistakes = [(w.T @ g.T, "that is its transpose. Row i of the gradient belongs to row i of x.")]
     by_w: ArrayMistakes = [
@@ -64,7 +72,7 @@ def _layer(answer: Any) -> None:
         (g[0], "that is the first sample alone. Add up what arrives from all the rows."),
     ]
     for name, share, right, mistakes in (
-        ("x", given[0], g @ w, by_x), ("w", given[1], g.T @ x, by_w), ("b", given[2], g.sum(0), by_b)
+        ("x", result[0], g @ w, by_x), ("w", result[1], g.T @ x, by_w), ("b", result[2], g.sum(0), by_b)
     ):  # fmt: skip
         compare_shaped(f"what {name} gets", share, right, [*mistakes, (right / 2, half)])
 
@@ -76,26 +84,37 @@ def _weighted(answer: Any) -> None:
     import numpy as np
 
     for size in (3, 5):
-        x, g = numbers(5, size), numbers(6, size)
-        through_sum, own = (g * x).sum(), g * x.sum()
+        x, g = sample_array(5, size), sample_array(6, size)
+        through_sum, through_factor = (g * x).sum(), g * x.sum()
         mistakes: ArrayMistakes = [
-            (own, "that is what comes through the first x. The sum depends on x, too, and is in every result."),
+            (
+                through_factor,
+                "that is what comes through the first x. The sum depends on x, too, and is in every result.",
+            ),
             (
                 through_sum * np.ones(size),
                 "that is what comes through the sum. x is also the other factor: add g * sum.",
             ),
             (through_sum, "that is what comes through the sum, a scalar: give it to each x, and add g * sum."),
-            (own + g * x, "what comes through the sum is added up over all results: sum g * x before you add it."),
-            (own * through_sum, "the two ways are multiplied. What arrives along several paths is added up."),
             (
-                own - through_sum,
+                through_factor + g * x,
+                "what comes through the sum is added up over all results: sum g * x before you add it.",
+            ),
+            (
+                through_factor * through_sum,
+                "the two ways are multiplied. What arrives along several paths is added up.",
+            ),
+            (
+                through_factor - through_sum,
                 "what arrives along the second path is subtracted. What arrives along several paths is added.",
             ),
             (x.sum() + x, "that is a derivative, and g is missing."),
             (2 * g * x, "that is the rule of x * x, elementwise. Here the second factor is the sum of all."),
-            (2 * own, "the two ways do not bring the same. Through the sum comes one scalar: sum(g * x)."),
+            (2 * through_factor, "the two ways do not bring the same. Through the sum comes one scalar: sum(g * x)."),
         ]
-        compare_shaped(f"what x, of {size} elements, gets", _asked(answer, "", g, x), own + through_sum, mistakes)
+        compare_shaped(
+            f"what x, of {size} elements, gets", _call_rule(answer, "", g, x), through_factor + through_sum, mistakes
+        )
 
 
 @exercise("07.4", "the rule centres the gradient as y centres a: g minus its mean, in each row.")
@@ -103,7 +122,7 @@ def _centering(answer: Any) -> None:
     import numpy as np
 
     for shape in ((3, 4), (2, 5)):
-        a, g = numbers(7, *shape), numbers(8, *shape)
+        a, g = sample_array(7, *shape), sample_array(8, *shape)
         rows = g.mean(1, keepdims=True)
         mistakes: ArrayMistakes = [
             (g, "that is what comes through a itself. Each element is in the mean of its row, too."),
@@ -119,5 +138,5 @@ def _centering(answer: Any) -> None:
             (g - a.mean(1, keepdims=True), "that subtracts the mean of a. It is the mean of g that goes back."),
             (g * (a - a.mean(1, keepdims=True)), "that is g times y. y is linear in a: no a in its derivatives."),
         ]
-        given = _asked(answer, "Is keepdim=True missing?", g, a)
-        compare_shaped(f"what a, of shape {shape}, gets", given, g - rows, mistakes)
+        result = _call_rule(answer, "Is keepdim=True missing?", g, a)
+        compare_shaped(f"what a, of shape {shape}, gets", result, g - rows, mistakes)

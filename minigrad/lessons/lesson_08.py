@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from minigrad.lessons.checking import Wrong, as_number, call, compare, compare_arrays, entries, exercise
+from minigrad.lessons.checking import Wrong, as_number, call, check_keys, compare, compare_arrays, exercise
 from minigrad.lessons.expressions import evaluate
 
 __all__: list[str] = []
@@ -61,7 +61,7 @@ def _rule(rule: Any) -> Callable[[float, float, float], Any]:
 
 @exercise("08.1", "the derivative is 1/(1 + |a|)² on both sides of 0. These two lines define softsign on every device.")
 def _softsign(answer: Any) -> None:
-    entries(answer, "snippet", "rule")
+    check_keys(answer, "snippet", "rule")
     compute, rule = _snippet(answer["snippet"]), _rule(answer["rule"])
     for a in (3.0, -1.0, 0.0):
         size = 1.0 + abs(a)
@@ -85,12 +85,12 @@ def _softsign(answer: Any) -> None:
             (g / (1.0 + a) ** 2 if a != -1.0 else math.inf, "right for positive a. A negative one needs |a|, too."),
             (g * y, "that is g times the output. The rule needs the derivative."),
         ]
-        what = f"the rule at a = {a:g} with g = {g:g}"
+        name = f"the rule at a = {a:g} with g = {g:g}"
         try:
-            found = rule(g, y, a)
+            derivative = rule(g, y, a)
         except ZeroDivisionError:
-            raise Wrong(f"{what} divides by 0. The denominator is 1 + |a|, which is never 0.") from None
-        compare(what, found, g / size**2, mistakes, "softsign goes up everywhere.")
+            raise Wrong(f"{name} divides by 0. The denominator is 1 + |a|, which is never 0.") from None
+        compare(name, derivative, g / size**2, mistakes, "softsign goes up everywhere.")
 
 
 # --- 08.2: bytes -----------------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def _softsign(answer: Any) -> None:
 
 @exercise("08.2", "fused, the product never goes to memory: 8 million bytes of 24 less. And memory decides here.")
 def _bytes(answer: Any) -> None:
-    entries(answer, "two kernels", "one kernel", "operations per byte")
+    check_keys(answer, "two kernels", "one kernel", "operations per byte")
     known: dict[str, tuple[float, list[tuple[float, str]]]] = {
         "two kernels": (
             24e6,
@@ -162,9 +162,9 @@ class _Board:
         return self._keep(np.array(array))
 
     def get(self, address: Any) -> Any:
-        found = self._at(address)
-        self.downs.append(found.size)
-        return found.copy()
+        array = self._at(address)
+        self.downs.append(array.size)
+        return array.copy()
 
     def run(self, op: str, *addresses: Any) -> _Address:
         if op not in ("step", "loss"):
@@ -193,38 +193,38 @@ def _stays(answer: Any) -> None:
 
     for steps in (1, 5):
         x, w = np.array([1.0, -2.0, 0.5]), np.array([0.0, 4.0, -1.0])
-        board, what = _Board(x), f"in {steps} step{'s'[: steps > 1]}"
+        board, case = _Board(x), f"in {steps} step{'s'[: steps > 1]}"
         result = call(answer, board, x.copy(), w.copy(), steps)
         if not isinstance(result, tuple | list) or len(result) != 2:
             raise Wrong(f"return two things, w and the list of losses; this is a {type(result).__name__}.")
-        made, right = [w], []
+        path, right = [w], []
         for _ in range(steps):
-            right.append(float(((made[-1] - x) ** 2).sum()))
-            made.append(made[-1] - 0.25 * (made[-1] - x))
-        _look_at_w(f"{what}, w", result[0], made)
-        _look_at_losses(what, result[1], [*right, float(((made[-1] - x) ** 2).sum())])
-        _look_at_moves(what, board, steps)
+            right.append(float(((path[-1] - x) ** 2).sum()))
+            path.append(path[-1] - 0.25 * (path[-1] - x))
+        _look_at_w(f"{case}, w", result[0], path)
+        _look_at_losses(case, result[1], [*right, float(((path[-1] - x) ** 2).sum())])
+        _look_at_moves(case, board, steps)
 
 
-def _look_at_w(what: str, last: Any, made: list[Any]) -> None:
+def _look_at_w(name: str, last: Any, path: list[Any]) -> None:
     if isinstance(last, _Address):
         raise Wrong("the w that you return is an address. Fetch what is there, after the loop: board.get(…).")
     mistakes = [
-        (made[0], "has not changed. Return the array at the address that the last board.run returned."),
+        (path[0], "has not changed. Return the array at the address that the last board.run returned."),
         (
-            made[1],
+            path[1],
             "has made one step only. Each step begins at the address of the last one: far_w = board.run(…).",
         ),
-        (made[-2], "is one step behind. Fetch it after the last step."),
+        (path[-2], "is one step behind. Fetch it after the last step."),
     ]
-    compare_arrays(what, last, made[-1], [one for one in mistakes if one[0] is not made[-1]])
+    compare_arrays(name, last, path[-1], [one for one in mistakes if one[0] is not path[-1]])
 
 
-def _look_at_losses(what: str, losses: Any, right: list[float]) -> None:
+def _look_at_losses(case: str, losses: Any, right: list[float]) -> None:
     steps = len(right) - 1
     if not isinstance(losses, list | tuple) or len(losses) != steps:
         count = f" of {len(losses)}" if isinstance(losses, list | tuple) else ""
-        raise Wrong(f"{what}, the losses should be a list of {steps}, and this is a {type(losses).__name__}{count}.")
+        raise Wrong(f"{case}, the losses should be a list of {steps}, and this is a {type(losses).__name__}{count}.")
     for k, loss in enumerate(losses):
         if isinstance(loss, _Address):
             raise Wrong("the losses that you return are addresses. Fetch each scalar: board.get(…).")
@@ -232,21 +232,21 @@ def _look_at_losses(what: str, losses: Any, right: list[float]) -> None:
             (right[k + 1], "that is the loss after the step. The loop above looks before it."),
             (right[0], "that is the loss of the first w again. Use the address that the last step returned."),
         ]
-        number = as_number(loss.item() if hasattr(loss, "item") else loss, f"loss {k}")
-        compare(f"{what}, loss {k}", number, right[k], [one for one in mistakes if one[0] != right[k]])
+        value = as_number(loss.item() if hasattr(loss, "item") else loss, f"loss {k}")
+        compare(f"{case}, loss {k}", value, right[k], [one for one in mistakes if one[0] != right[k]])
 
 
-def _look_at_moves(what: str, board: _Board, steps: int) -> None:
+def _look_at_moves(case: str, board: _Board, steps: int) -> None:
     for name in ("x", "w"):
         if (count := board.ups.count(name)) > 1:
-            raise Wrong(f"{what}, {name} is uploaded {count} times. Do that before the loop, and keep its address.")
+            raise Wrong(f"{case}, {name} is uploaded {count} times. Do that before the loop, and keep its address.")
     whole = sum(size > 1 for size in board.downs)
     if not board.ups or not whole:
         raise Wrong("right, but computed here. The arrays should go to the board, and board.run compute there.")
     if whole > 1:
-        raise Wrong(f"{what}, full arrays are downloaded {whole} times. Fetch w once, after the loop.")
+        raise Wrong(f"{case}, full arrays are downloaded {whole} times. Fetch w once, after the loop.")
     if len(board.downs) > steps + 1:
-        raise Wrong(f"{what}, there are {len(board.downs)} downloads. One for w and one a loss are {steps + 1}.")
+        raise Wrong(f"{case}, there are {len(board.downs)} downloads. One for w and one a loss are {steps + 1}.")
 
 
 # --- 08.4: races -----------------------------------------------------------------------------------------------------
@@ -263,10 +263,10 @@ _LOOPS = {
 
 @exercise("08.4", "an iteration may read what no other writes, and write what no other reads or writes.")
 def _races(answer: Any) -> None:
-    entries(answer, *_LOOPS)
+    check_keys(answer, *_LOOPS)
     for letter, (safe, why) in _LOOPS.items():
-        given = answer[letter]
-        if not isinstance(given, bool):
-            raise Wrong(f"{letter} should be True (the same in any order) or False (a race), not {given!r:.40}.")
-        if given != safe:
+        flag = answer[letter]
+        if not isinstance(flag, bool):
+            raise Wrong(f"{letter} should be True (the same in any order) or False (a race), not {flag!r:.40}.")
+        if flag != safe:
             raise Wrong(f"{letter} is {'no' if safe else 'a'} race: {why}")

@@ -11,9 +11,9 @@ from minigrad.lessons.checking import (
     as_array,
     as_number,
     call,
+    check_keys,
     compare,
     compare_arrays,
-    entries,
     exercise,
 )
 
@@ -22,7 +22,9 @@ __all__: list[str] = []
 Rule = Callable[..., Any]  # of a parameter, its gradient, a memory, and options
 
 
-def _number(answer: Mapping[str, Any], name: str, right: float, mistakes: Mistakes, rounded: float = 1e-4) -> None:
+def _compare_entry(
+    answer: Mapping[str, Any], name: str, right: float, mistakes: Mistakes, rounded: float = 1e-4
+) -> None:
     """Compare one entry of a dict, with the relative tolerance `rounded`."""
     if not math.isclose(as_number(answer[name], name), right, rel_tol=rounded):
         compare(name, answer[name], right, mistakes)
@@ -30,7 +32,7 @@ def _number(answer: Mapping[str, Any], name: str, right: float, mistakes: Mistak
 
 @exercise("09.1", "the largest curvature sets it, 10 for a, 8 for b and 16 for c, and the bound is 2 over it.")
 def _bounds(answer: Any) -> None:
-    entries(answer, "a", "b", "c")
+    check_keys(answer, "a", "b", "c")
     once = "with 1 over the curvature, one step lands in the minimum. The bound is twice as far."
     by_a = [
         (0.4, "the curvature is how fast the derivative grows, and the derivative of 5x² is 10x."),
@@ -55,7 +57,7 @@ def _bounds(answer: Any) -> None:
         (0.0625, once),
     ]
     for name, right, mistakes in (("a", 0.2, by_a), ("b", 0.25, by_b), ("c", 0.125, by_c)):
-        _number(answer, name, right, mistakes)
+        _compare_entry(answer, name, right, mistakes)
 
 
 # --- rules ------------------------------------------------------------------------------------------------------------
@@ -86,8 +88,8 @@ def _follow(answer: Any, right: Rule, wrong: Iterable[tuple[Rule, str]], **optio
     memory: dict[str, Any] = {}
     p, path = np.array([1.0, 2.0]), []
     for k, g in enumerate(_GRADIENTS, 1):
-        given = call(answer, tensor(p, dtype=float64), tensor(g, dtype=float64), memory, *options.values())
-        p = as_array(given, (2,), f"p after step {k}")
+        result = call(answer, tensor(p, dtype=float64), tensor(g, dtype=float64), memory, *options.values())
+        p = as_array(result, (2,), f"p after step {k}")
         path.append(p)
     shown = " and ".join(f"{name} = {value:g}" for name, value in options.items())
     known = [(_walk(rule, **options), cause) for rule, cause in wrong]
@@ -142,7 +144,7 @@ def _look_ahead(answer: Any) -> None:
 
 @exercise("09.3", "the step is m / √s: too long by (1 − β₁ᵗ) / √(1 − β₂ᵗ), so a tenth over the root of a thousandth.")
 def _without_correction(answer: Any) -> None:
-    entries(answer, "first", "tenth", "beta2")
+    check_keys(answer, "first", "tenth", "beta2")
     alone = "that is by how much m is too small. Divide it by what that does to √s."
     square = "s is a mean of squares, and the step is divided by its root."
     turned = "the other way round: m is the numerator, and √s the denominator."
@@ -158,14 +160,14 @@ def _without_correction(answer: Any) -> None:
             mistakes.append(
                 ((1 - 0.9) / (1 - 0.999) ** 0.5, "that is the first again. After ten steps 1 − β¹⁰ is left.")
             )
-        _number(answer, name, m / s**0.5, mistakes, rounded=5e-3)
+        _compare_entry(answer, name, m / s**0.5, mistakes, rounded=5e-3)
     by_beta2 = [
         (0.9, "then m and s are too small by the same factor, but s is under a root: 1 − β₂ has to be 0.1²."),
         (0.01, "that is 1 − β₂."),
         (1 - 0.1**0.5, "the root is of 1 − β₂, so 1 − β₂ is the square of 0.1, and not its root."),
         (0.81, "1 − β₂ has to be 0.1², and that is not 1 − 0.9²."),
     ]
-    _number(answer, "beta2", 0.99, by_beta2)
+    _compare_entry(answer, "beta2", 0.99, by_beta2)
 
 
 def _adam(p: Any, g: Any, memory: dict[str, Any], lr: float, corrected: bool = True) -> Any:
@@ -223,10 +225,10 @@ def _fitted(steps: int, remember: bool = True, forget: bool = True, anew: bool =
     import numpy as np
 
     p, m, g, curvatures = np.array([4.0, -2.0]), np.zeros(2), np.zeros(2), np.array([1.0, 4.0])
-    slope = curvatures * p
+    gradient = curvatures * p
     for _ in range(steps):
-        slope = curvatures * p if anew else slope
-        g = slope if forget else g + slope
+        gradient = curvatures * p if anew else gradient
+        g = gradient if forget else g + gradient
         m = 0.5 * m + g if remember else g
         p = p - 0.125 * m
     return p
@@ -256,5 +258,5 @@ def _loop(answer: Any) -> None:
             (_fitted(steps - 1), "one step too few."),
             (_fitted(steps + 1), "one step too many."),
         ]
-        given = call(answer, lambda p: (curvatures * p * p).sum() / 2, p, steps)
-        compare_arrays(f"p after {steps} step(s) from (4, −2)", given, _fitted(steps), mistakes)
+        result = call(answer, lambda p: (curvatures * p * p).sum() / 2, p, steps)
+        compare_arrays(f"p after {steps} step(s) from (4, −2)", result, _fitted(steps), mistakes)

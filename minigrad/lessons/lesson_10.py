@@ -10,10 +10,10 @@ from minigrad.lessons.checking import (
     Wrong,
     as_number,
     call_on_shapes,
-    close,
     compare_arrays,
     exercise,
-    tensor_of,
+    is_close,
+    to_tensor,
 )
 
 __all__: list[str] = []
@@ -114,16 +114,16 @@ def _counts(answer: Any) -> None:
     for name, (right, mistakes, hint) in _COUNTS.items():
         if name not in answer:
             raise Wrong(f"“{name}” is missing from the dict.")
-        given = as_number(answer[name], f"“{name}”")
-        if close(given, right):
+        value = as_number(answer[name], f"“{name}”")
+        if is_close(value, right):
             continue
         for wrong, cause in mistakes:
-            if close(given, wrong):
-                raise Wrong(f"{name} = {given:g}: {cause}")
-        raise Wrong(f"{name} = {given:g} is too {'large' if given > right else 'small'}. {hint}")
+            if is_close(value, wrong):
+                raise Wrong(f"{name} = {value:g}: {cause}")
+        raise Wrong(f"{name} = {value:g} is too {'large' if value > right else 'small'}. {hint}")
 
 
-def _numbers(seed: int, *shape: int) -> Any:
+def _distinct_values(seed: int, *shape: int) -> Any:
     """Return a NumPy array of distinct values without any symmetry, the same for each learner."""
     import numpy as np
 
@@ -131,20 +131,20 @@ def _numbers(seed: int, *shape: int) -> Any:
     return ((np.random.default_rng(seed).permutation(count) - count // 3) / 4.0 + 0.125).reshape(shape)
 
 
-def _asked(function: Callable[..., Any], *arguments: Any) -> Any:
+def _call_on_tensors(function: Callable[..., Any], *arguments: Any) -> Any:
     """Return what the learner's function returns for tensors in place of arrays."""
-    given = [tensor_of(x) if hasattr(x, "tolist") else x for x in arguments]
-    return _plain(call_on_shapes(function, *given))
+    operands = [to_tensor(x) if hasattr(x, "tolist") else x for x in arguments]
+    return _plain(call_on_shapes(function, *operands))
 
 
-def _plain(given: Any) -> Any:
+def _plain(result: Any) -> Any:
     """Return nested lists of floats for nested lists that may contain tensors of one element."""
-    if isinstance(given, list | tuple):
-        return [_plain(x) for x in given]
-    return given.detach().numpy() if hasattr(given, "detach") else given
+    if isinstance(result, list | tuple):
+        return [_plain(x) for x in result]
+    return result.detach().numpy() if hasattr(result, "detach") else result
 
 
-def _places(n: int, k: int, stride: int, padding: int = 0) -> int:
+def _output_size(n: int, k: int, stride: int, padding: int = 0) -> int:
     return (n + 2 * padding - k) // stride + 1
 
 
@@ -153,10 +153,10 @@ def _correlation(x: Any, w: Any, stride: int, step: int | None = None) -> Any:
     import numpy as np
 
     rows, columns = w.shape
-    places = [_places(n, k, stride) for n, k in zip(x.shape, w.shape, strict=True)]
-    y, step = np.zeros(places), stride if step is None else step
-    for i in range(places[0]):
-        for j in range(places[1]):
+    output_shape = [_output_size(n, k, stride) for n, k in zip(x.shape, w.shape, strict=True)]
+    y, step = np.zeros(output_shape), stride if step is None else step
+    for i in range(output_shape[0]):
+        for j in range(output_shape[1]):
             y[i, j] = (w * x[i * step : i * step + rows, j * step : j * step + columns]).sum()
     return y
 
@@ -167,45 +167,45 @@ def _correlation(x: Any, w: Any, stride: int, step: int | None = None) -> Any:
 def _loops(answer: Any) -> None:
     import numpy as np
 
-    x, w = _numbers(1, 6, 8), _numbers(2, 3, 2)
+    x, w = _distinct_values(1, 6, 8), _distinct_values(2, 3, 2)
     for stride, padding in ((1, 0), (2, 0), (1, 1), (2, 1), (3, 2)):
-        wide = np.pad(x, padding)
-        right, turned = _correlation(wide, w, stride), w[::-1, ::-1]
-        what = f"with stride {stride} and padding {padding}, the map"
-        given = _asked(answer, x, w, stride, padding)
-        shape = _shape(given)
-        others: ArrayMistakes = [
+        padded = np.pad(x, padding)
+        right, turned = _correlation(padded, w, stride), w[::-1, ::-1]
+        name = f"with stride {stride} and padding {padding}, the map"
+        result = _call_on_tensors(answer, x, w, stride, padding)
+        shape = _shape(result)
+        wrong_maps: ArrayMistakes = [
             (_correlation(x, w, stride), "the padding is missing. Put zeros around x first, on all four sides."),
-            (_correlation(wide, w, 1), "the filter moves by one pixel. It should move by `stride`."),
+            (_correlation(padded, w, 1), "the filter moves by one pixel. It should move by `stride`."),
             (
                 _correlation(np.pad(x, ((padding, 0), (padding, 0))), w, stride),
                 "there are zeros above and on the left only. Padding is on all four sides.",
             ),
             (np.pad(right, padding), "the map is padded. It is the picture that should be."),
         ]
-        for other, cause in others:
+        for other, cause in wrong_maps:
             if shape == other.shape != right.shape:
-                raise Wrong(f"{what} has the shape {shape}, and it should be {right.shape}: {cause}")
+                raise Wrong(f"{name} has the shape {shape}, and it should be {right.shape}: {cause}")
         if len(shape) == 2 and shape != right.shape:
-            raise Wrong(f"{what} has the shape {shape}, and it should be {right.shape}. {_FLOOR}")
+            raise Wrong(f"{name} has the shape {shape}, and it should be {right.shape}. {_FLOOR}")
         mistakes: ArrayMistakes = [
             (
-                _correlation(wide, w, stride, step=1),
+                _correlation(padded, w, stride, step=1),
                 "position (i, j) is at row i and column j. With a stride its window begins at i * stride, j * stride.",
             ),
-            (_correlation(wide, turned, stride), "the filter is turned. Correlate as the lesson does, with a plus."),
-            (_correlation(wide, w[::-1], stride), "the rows of the filter are upside down."),
-            (_correlation(wide, w[:, ::-1], stride), "the columns of the filter are back to front."),
+            (_correlation(padded, turned, stride), "the filter is turned. Correlate as the lesson does, with a plus."),
+            (_correlation(padded, w[::-1], stride), "the rows of the filter are upside down."),
+            (_correlation(padded, w[:, ::-1], stride), "the columns of the filter are back to front."),
             (right / w.size, "that is a mean over the window. Add up, and do not divide."),
         ]
-        compare_arrays(what, given, right, mistakes)
+        compare_arrays(name, result, right, mistakes)
 
 
-def _shape(given: Any) -> tuple[int, ...]:
+def _shape(result: Any) -> tuple[int, ...]:
     import numpy as np
 
     try:
-        return tuple(np.shape(given))
+        return tuple(np.shape(result))
     except ValueError:  # rows of different lengths
         return ()
 
@@ -215,57 +215,63 @@ def _filter(answer: Any) -> None:
     import numpy as np
 
     for length, k, stride in ((6, 2, 1), (9, 3, 2), (8, 3, 2)):
-        places = _places(length, k, stride)
-        x, g = _numbers(3, length), _numbers(4, places)
+        output_size = _output_size(length, k, stride)
+        x, g = _distinct_values(3, length), _distinct_values(4, output_size)
 
         def summed(step: int, x: Any = x, g: Any = g, k: int = k) -> Any:
             return np.array([(g * x[a : a + step * (len(g) - 1) + 1 : step]).sum() for a in range(k)])
 
-        right, ones = summed(stride), np.array([x[a::stride][:places].sum() for a in range(k)])
+        right, local_sums = summed(stride), np.array([x[a::stride][:output_size].sum() for a in range(k)])
         mistakes: ArrayMistakes = [
             (summed(1), "the stride is missing: y[i] sees x[i * stride + a]."),
             (right[::-1], "they are back to front. Weight a meets the pixel i * stride + a, with a plus."),
-            (ones, "that is the sum of the derivatives, and g is missing. A contribution is upstream times local."),
+            (
+                local_sums,
+                "that is the sum of the derivatives, and g is missing. A contribution is upstream times local.",
+            ),
             (g[0] * x[:k], "that is the contribution of the first position. Add up those of all positions."),
-            (g[-1] * x[(places - 1) * stride :][:k], "that is the contribution of the last position alone. Add (+=)."),
-            (right / places, "that is a mean over the positions. What arrives along several paths is added up."),
+            (
+                g[-1] * x[(output_size - 1) * stride :][:k],
+                "that is the contribution of the last position alone. Add (+=).",
+            ),
+            (right / output_size, "that is a mean over the positions. What arrives along several paths is added up."),
             (
                 np.full(k, right.sum()),
                 "every weight gets the same, the sum of all. Each should get what its own pixels contribute.",
             ),
         ]
-        what = f"for a line of {length}, k = {k} and stride {stride}, what the filter gets"
-        given = _asked(answer, g, x, k, stride)
-        shape = _shape(given)
+        name = f"for a line of {length}, k = {k} and stride {stride}, what the filter gets"
+        result = _call_on_tensors(answer, g, x, k, stride)
+        shape = _shape(result)
         if shape == (length,) != (k,):
-            raise Wrong(f"{what} should have {k} elements, and this has {length}, as for x. Which rule was asked for?")
-        if shape == (places,) != (k,):
-            raise Wrong(f"{what} should have {k} elements, not {places}, one for each position. Sum over these.")
-        if shape == () and not isinstance(given, str | Mapping):
-            raise Wrong(f"{what} should have {k} elements, one for each weight.")
-        compare_arrays(what, given, right, mistakes, "If a weight goes up, y goes up by the pixel.")
+            raise Wrong(f"{name} should have {k} elements, and this has {length}, as for x. Which rule was asked for?")
+        if shape == (output_size,) != (k,):
+            raise Wrong(f"{name} should have {k} elements, not {output_size}, one for each position. Sum over these.")
+        if shape == () and not isinstance(result, str | Mapping):
+            raise Wrong(f"{name} should have {k} elements, one for each weight.")
+        compare_arrays(name, result, right, mistakes, "If a weight goes up, y goes up by the pixel.")
 
 
 def _pooled(g: Any, x: Any, k: int, add: bool = True, last: bool = False, begin: bool = True) -> Any:
     """Return the gradient of a line under overlapping max pooling, optionally with one of three mistakes."""
     import numpy as np
 
-    found = np.zeros(len(x))
+    gradient = np.zeros(len(x))
     for i, share in enumerate(g):
         window = x[i : i + k]
         winner = k - 1 - int(window[::-1].argmax()) if last else int(window.argmax())
-        place = i * begin + winner
-        found[place] = (found[place] if add else 0.0) + share
-    return found
+        index = i * begin + winner
+        gradient[index] = (gradient[index] if add else 0.0) + share
+    return gradient
 
 
 @exercise("10.4", "each window hands its g to its winner; an element that wins several windows gets the sum.")
 def _winners(answer: Any) -> None:
     import numpy as np
 
-    lines = [_numbers(5, 7), np.array([1.0, 4.0, 2.0, -3.0, 0.5, 3.0]), np.array([2.0, 2.0, 0.0, 1.0, 1.0])]
+    lines = [_distinct_values(5, 7), np.array([1.0, 4.0, 2.0, -3.0, 0.5, 3.0]), np.array([2.0, 2.0, 0.0, 1.0, 1.0])]
     for line, k in ((lines[0], 3), (lines[1], 3), (lines[1], 2), (lines[2], 2)):
-        g = _numbers(6, len(line) - k + 1)
+        g = _distinct_values(6, len(line) - k + 1)
         windows = [slice(i, i + k) for i in range(len(g))]
         everyone, shared, ones = np.zeros(len(line)), np.zeros(len(line)), np.ones(len(g))
         for share, window in zip(g, windows, strict=True):
@@ -289,8 +295,8 @@ def _winners(answer: Any) -> None:
             (right * line, "the winner's derivative is 1, however large it is: do not multiply by x."),
             (_pooled(g, line, k, last=True), "of equal elements the last gets g. It should be the first."),
         ]
-        what = f"for x = {line.tolist()} and k = {k}, what x gets"
-        given = _asked(answer, g, line, k)
-        if _shape(given) == (len(g),):
-            raise Wrong(f"{what} should have {len(line)} elements, as x has; this has {len(g)}, as many as windows.")
-        compare_arrays(what, given, right, mistakes)
+        name = f"for x = {line.tolist()} and k = {k}, what x gets"
+        result = _call_on_tensors(answer, g, line, k)
+        if _shape(result) == (len(g),):
+            raise Wrong(f"{name} should have {len(line)} elements, as x has; this has {len(g)}, as many as windows.")
+        compare_arrays(name, result, right, mistakes)

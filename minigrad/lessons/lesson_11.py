@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
-from minigrad.lessons.checking import ArrayMistakes, Wrong, call, compare, compare_arrays, exercise, tensor_of
+from minigrad.lessons.checking import ArrayMistakes, Wrong, call, compare, compare_arrays, exercise, to_tensor
 
 __all__: list[str] = []
 
@@ -15,28 +15,28 @@ __all__: list[str] = []
 @exercise("11.1", "half of the squares stay and half shrink by a², so n·b²/3·(1 + a²)/2 = 1; with a = √5 that is 1/√n.")
 def _bound(answer: Any) -> None:
     for n, a in ((784, 0.5), (64, 0.0), (100, 0.25), (25, 1.0)):
-        kept = 1 + a * a
-        right = math.sqrt(6 / (kept * n))
+        passed = 1 + a * a
+        right = math.sqrt(6 / (passed * n))
         mistakes = [
             (
-                math.sqrt(2 / (kept * n)),
+                math.sqrt(2 / (passed * n)),
                 "that is the standard deviation of the weights. Of a uniform one it is b / √3, so b is √3 times that.",
             ),
             (
-                math.sqrt(3 / (kept * n)),
+                math.sqrt(3 / (passed * n)),
                 "the half is missing. Half of the sums are above 0 and half below: they keep (1 + a²) / 2.",
             ),
-            (math.sqrt(3 * kept / (2 * n)), "upside down: the more passes through, the *smaller* the weights."),
+            (math.sqrt(3 * passed / (2 * n)), "upside down: the more passes through, the *smaller* the weights."),
             (math.sqrt(6 / ((1 + a) * n)), "a is the derivative, so the squares are multiplied by a²."),
-            (6 / (kept * n), "that is b². Take the root."),
-            (2 / (kept * n), "that is the variance of the weights. It is b² / 3."),
+            (6 / (passed * n), "that is b². Take the root."),
+            (2 / (passed * n), "that is the variance of the weights. It is b² / 3."),
             (1 / math.sqrt(n), "that is the default of nn.Linear, whatever the activation is."),
             (
                 math.sqrt(6 / n),
                 "that is He's rule for a = 0. Values below 0 are multiplied by a here, not cut.",
             ),
             (math.sqrt(3 / n), "that is the bound without any activation."),
-            (math.sqrt(6 / (kept * n)) / n, "n is in it twice."),
+            (math.sqrt(6 / (passed * n)) / n, "n is in it twice."),
         ]
         compare(f"with n = {n} and a = {a:g}, b", call(answer, n, a), right, mistakes)
 
@@ -60,16 +60,16 @@ def _dead(answer: Any) -> None:
     for sums in _SUMS:
         units, samples = list(zip(*sums, strict=True)), sums
         right = [k for k, unit in enumerate(units) if not any(z > 0 for z in unit)]
-        what = f"for {len(samples)} samples of {len(units)} units"
-        given = call(answer, tensor_of(sums))
-        found = given.tolist() if hasattr(given, "tolist") else given
-        if found == len(right) and not isinstance(found, bool):
-            raise Wrong(f"{what} that is how many are dead. Return a list of which.")
-        flags = isinstance(found, Sequence) and found and all(isinstance(one, bool) for one in found)
-        if flags and len(found) in (len(units), len(samples)):
-            raise Wrong(f"{what} that is a list of True and False. Return the indices of the units that are dead.")
-        if not isinstance(found, Sequence) or not all(isinstance(one, Integral) for one in found):
-            raise Wrong(f"{what} it should be a list of integers, and this is {found!r}.")
+        case = f"for {len(samples)} samples of {len(units)} units"
+        result = call(answer, to_tensor(sums))
+        dead = result.tolist() if hasattr(result, "tolist") else result
+        if dead == len(right) and not isinstance(dead, bool):
+            raise Wrong(f"{case} that is how many are dead. Return a list of which.")
+        flags = isinstance(dead, Sequence) and dead and all(isinstance(one, bool) for one in dead)
+        if flags and len(dead) in (len(units), len(samples)):
+            raise Wrong(f"{case} that is a list of True and False. Return the indices of the units that are dead.")
+        if not isinstance(dead, Sequence) or not all(isinstance(one, Integral) for one in dead):
+            raise Wrong(f"{case} it should be a list of integers, and this is {dead!r}.")
         mistakes = (
             (
                 [k for k, unit in enumerate(units) if not all(z > 0 for z in unit)],
@@ -93,14 +93,14 @@ def _dead(answer: Any) -> None:
                 "those are samples. A unit is a column: reduce over the samples, dim 0.",
             ),
         )
-        if sorted(found) == right:
+        if sorted(dead) == right:
             continue
         for wrong, cause in mistakes:
-            if wrong and sorted(found) == wrong:
-                raise Wrong(f"{what} {found}: {cause}")
-        if sorted(found) == [k + 1 for k in right]:
-            raise Wrong(f"{what} {found}: units are counted from 0.")
-        raise Wrong(f"{what} {found}, and it should be {right}.")
+            if wrong and sorted(dead) == wrong:
+                raise Wrong(f"{case} {dead}: {cause}")
+        if sorted(dead) == [k + 1 for k in right]:
+            raise Wrong(f"{case} {dead}: units are counted from 0.")
+        raise Wrong(f"{case} {dead}, and it should be {right}.")
 
 
 # --- a sum of powers --------------------------------------------------------------------------------------------------
@@ -124,15 +124,15 @@ def _log_sum_exp(answer: Any) -> None:
         top = s.max(1)
         powers = np.exp(s - top[:, None]).sum(1)
         right = np.log(powers) + top
-        x = tensor_of(scores, requires_grad=True)
-        given = call(answer, x)
-        numbers = given.detach().numpy() if hasattr(given, "detach") else np.asarray(given)
-        _shape(text, numbers.shape, len(s))
-        if not np.isfinite(numbers).all():
-            row = int(np.flatnonzero(~np.isfinite(numbers))[0])
+        x = to_tensor(scores, requires_grad=True)
+        result = call(answer, x)
+        values = result.detach().numpy() if hasattr(result, "detach") else np.asarray(result)
+        _shape(text, values.shape, len(s))
+        if not np.isfinite(values).all():
+            row = int(np.flatnonzero(~np.isfinite(values))[0])
             why = "a power of e is infinite" if s[row].max() > 0 else "all its powers are 0, and ln 0 is −∞"
-            own = " Each row needs its *own* largest score." if np.ptp(top) > 700 else ""
-            raise Wrong(f"for {text}, row {row} is {numbers[row]}: {why}. Subtract the largest score before exp.{own}")
+            hint = " Each row needs its *own* largest score." if np.ptp(top) > 700 else ""
+            raise Wrong(f"for {text}, row {row} is {values[row]}: {why}. Subtract the largest score before exp.{hint}")
         mistakes: ArrayMistakes = [
             (np.log(powers), "the largest score was subtracted. Add it again, each row its own."),
             (
@@ -147,11 +147,11 @@ def _log_sum_exp(answer: Any) -> None:
             ),
             (s.sum(1), "the logarithm of a sum of powers is not the sum of the scores."),
         ]
-        compare_arrays(f"for {text}, the result", given, right, mistakes)
-        _comes_back(text, x, given, np.exp(s - right[:, None]))
+        compare_arrays(f"for {text}, the result", result, right, mistakes)
+        _comes_back(text, x, result, np.exp(s - right[:, None]))
 
 
-def _shape(text: str, found: tuple[int, ...], rows: int) -> None:
+def _shape(text: str, result_shape: tuple[int, ...], rows: int) -> None:
     """Raise `Wrong` unless the result for three classes has one element for each row."""
     causes = {
         (rows, 1): f"One element for each row is {(rows,)}: the last sum, or the largest score, still has its keepdim.",
@@ -162,20 +162,20 @@ def _shape(text: str, found: tuple[int, ...], rows: int) -> None:
         (3,): "That is one element for each class. Sum over the classes, along dim 1.",
         (): "That is one scalar for the entire table. There should be one for each row: sum over dim 1.",
     }
-    if found != (rows,):
-        raise Wrong(f"for {text} the shape is {found}. {causes.get(found, f'It should be {(rows,)}.')}")
+    if result_shape != (rows,):
+        raise Wrong(f"for {text} the shape is {result_shape}. {causes.get(result_shape, f'It should be {(rows,)}.')}")
 
 
-def _comes_back(text: str, x: Any, given: Any, right: Any) -> None:
+def _comes_back(text: str, x: Any, result: Any, right: Any) -> None:
     import numpy as np
 
-    if not getattr(given, "requires_grad", False):
+    if not getattr(result, "requires_grad", False):
         raise Wrong("the values are right, but they do not require grad: stay with tensors, without item and numpy.")
-    given.sum().backward()
-    found = np.zeros(right.shape) if x.grad is None else x.grad.numpy()
-    if np.isnan(found).any():
+    result.sum().backward()
+    gradient = np.zeros(right.shape) if x.grad is None else x.grad.numpy()
+    if np.isnan(gradient).any():
         raise Wrong(f"for {text} the values are right, but the gradient has nan in it: somewhere 0 meets an infinity.")
-    compare_arrays(f"for {text} the values are right, but the gradient", found, right)
+    compare_arrays(f"for {text} the values are right, but the gradient", gradient, right)
 
 
 # --- a training -------------------------------------------------------------------------------------------------------
@@ -199,8 +199,8 @@ def _trained(x: Any, t: Any, steps: int, forget: bool = True, uphill: bool = Fal
         s = x @ w
         powers = np.exp(s - s.max(1, keepdims=True))
         p = powers / powers.sum(1, keepdims=True)
-        slope = x.T @ (p - np.eye(3)[t]) / (1 if summed else len(x))
-        g = slope if forget else g + slope
+        gradient = x.T @ (p - np.eye(3)[t]) / (1 if summed else len(x))
+        g = gradient if forget else g + gradient
         w = w + 0.5 * g if uphill else w - 0.5 * g
     return w
 
@@ -248,12 +248,12 @@ def _run(answer: Any, x: Any, t: Any, steps: int) -> tuple[Any, Any]:
     """Return the weights and the losses after the learner's training from weights of 0."""
     import numpy as np
 
-    w = tensor_of(np.zeros((4, 3)), requires_grad=True)
-    losses = call(answer, w, tensor_of(x), tensor_of(t), steps)
+    w = to_tensor(np.zeros((4, 3)), requires_grad=True)
+    losses = call(answer, w, to_tensor(x), to_tensor(t), steps)
     if hasattr(losses, "detach"):
         raise Wrong("return the list of the losses, one Python number (.item()) for each step.")
     if not isinstance(losses, Sequence) or len(losses) != steps:
-        found = f"{len(losses)} of them" if isinstance(losses, Sequence) else f"a {type(losses).__name__}"
-        raise Wrong(f"return the list of the losses, one for each of the {steps} steps; this is {found}.")
-    numbers = [loss.item() if hasattr(loss, "item") else loss for loss in losses]
-    return w.detach().numpy().copy(), np.array(numbers, dtype=float)
+        description = f"{len(losses)} of them" if isinstance(losses, Sequence) else f"a {type(losses).__name__}"
+        raise Wrong(f"return the list of the losses, one for each of the {steps} steps; this is {description}.")
+    values = [loss.item() if hasattr(loss, "item") else loss for loss in losses]
+    return w.detach().numpy().copy(), np.array(values, dtype=float)

@@ -12,13 +12,13 @@ from minigrad.lessons.checking import (
     Wrong,
     as_number,
     call_on_shapes,
-    close,
+    check_keys,
     compare,
     compare_shaped,
-    entries,
     exercise,
-    numbers,
-    tensor_of,
+    is_close,
+    sample_array,
+    to_tensor,
 )
 
 __all__: list[str] = []
@@ -35,51 +35,53 @@ _PIECES = {
 }
 
 
-def _dims(given: Any, name: str) -> tuple[int, ...]:
+def _dims(dims: Any, name: str) -> tuple[int, ...]:
     """Return the dimensions that the learner names, sorted and counted from 0."""
-    found = [as_number(dim, f"a dimension of {name}") for dim in (given if isinstance(given, Sequence) else [given])]
-    for dim in found:
+    floats = [as_number(dim, f"a dimension of {name}") for dim in (dims if isinstance(dims, Sequence) else [dims])]
+    for dim in floats:
         if dim not in range(-3, 3):
             raise Wrong(f"{name}: there is no dimension {dim:g}. The tensor has three, 0, 1 and 2.")
-    return tuple(sorted({int(dim) % 3 for dim in found}))
+    return tuple(sorted({int(dim) % 3 for dim in floats}))
 
 
 @exercise("12.1", "a mean goes over its piece; the sizes of the other dimensions give the number of pieces.")
 def _pieces(answer: Any) -> None:
     right = {"word": (2,), "feature": (0, 1), "sentence": (1, 2), "feature of a sentence": (1,)}
-    entries(answer, *right)
-    for name, given in answer.items():
+    check_keys(answer, *right)
+    for name, pair in answer.items():
         if name not in right:
             raise Wrong(f"{name!r} is not a key of the answer. The keys are {', '.join(right)}.")
-        if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
+        if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
             raise Wrong(f"{name}: give a pair, the dims and how many means there are, such as ((0, 2, 3), 4).")
-        dims, wanted = _dims(given[0], name), right[name]
-        stay = tuple(dim for dim in range(3) if dim not in wanted)
+        dims, right_dims = _dims(pair[0], name), right[name]
+        stay = tuple(dim for dim in range(3) if dim not in right_dims)
         if dims == stay:
             raise Wrong(f"{name}: {dims} are the dimensions that stay. Name those that the mean goes over.")
         if dims not in _PIECES:
             raise Wrong(f"{name}: without any dimension there is nothing to take a mean of.")
-        if dims != wanted:
+        if dims != right_dims:
             raise Wrong(f"{name}: over {dims} each mean is of one piece: {_PIECES[dims]}.")
-        numbers = prod(_WORDS[dim] for dim in wanted)
-        mistakes: Mistakes = [(numbers, "that is how many elements go into one mean. How many means are there?")]
+        elements = prod(_WORDS[dim] for dim in right_dims)
+        mistakes: Mistakes = [(elements, "that is how many elements go into one mean. How many means are there?")]
         means = prod(_WORDS[dim] for dim in stay)
-        if not close(as_number(given[1], f"{name}, the means,"), means):
+        if not is_close(as_number(pair[1], f"{name}, the means,"), means):
             sizes = " · ".join(str(_WORDS[dim]) for dim in stay)
-            mistakes = [*mistakes, (given[1], f"the dims are right. A mean for each index of the others: {sizes}.")]
-        compare(f"{name}, the means,", given[1], means, mistakes)
+            mistakes = [*mistakes, (pair[1], f"the dims are right. A mean for each index of the others: {sizes}.")]
+        compare(f"{name}, the means,", pair[1], means, mistakes)
 
 
 # --- a rule -----------------------------------------------------------------------------------------------------------
 
 
-def _asked(function: Callable[..., Any], names: Sequence[str], hint: str, *arguments: Any) -> Sequence[Any]:
+def _call_for_tensors(function: Callable[..., Any], names: Sequence[str], hint: str, *arguments: Any) -> Sequence[Any]:
     """Return as many tensors as there are names, from the learner's function."""
-    given = call_on_shapes(function, *arguments, hint=hint)
-    if not isinstance(given, tuple | list) or len(given) != len(names):
-        found = f"{len(given)}" if isinstance(given, tuple | list) else f"a {type(given).__name__}"
-        raise Wrong(f"return {len(names)} tensors, {', '.join(names)}, with commas between them; this is {found}.")
-    return given
+    result = call_on_shapes(function, *arguments, hint=hint)
+    if not isinstance(result, tuple | list) or len(result) != len(names):
+        description = f"{len(result)}" if isinstance(result, tuple | list) else f"a {type(result).__name__}"
+        raise Wrong(
+            f"return {len(names)} tensors, {', '.join(names)}, with commas between them; this is {description}."
+        )
+    return result
 
 
 @exercise("12.2", "g passes the gain first; then mean and projection are subtracted, sample by sample.")
@@ -87,7 +89,7 @@ def _layer_norm(answer: Any) -> None:
     import numpy as np
 
     for (n, d), eps in (((4, 5), 0.5), ((3, 6), 1e-5)):
-        x, g, gain = numbers(1, n, d), numbers(2, n, d), numbers(3, d)
+        x, g, gain = sample_array(1, n, d), sample_array(2, n, d), sample_array(3, d)
         c = x - x.mean(1, keepdims=True)
         s = np.sqrt((c * c).mean(1, keepdims=True) + eps)
         y, h = c / s, g * gain
@@ -135,10 +137,12 @@ def _layer_norm(answer: Any) -> None:
             (h.sum(0), "the gain is in it. The bias is added after the gain, and its derivative is 1."),
         ]
         names = ("what x gets", "what the gain gets", "what the bias gets")
-        given = _asked(answer, names, "Is keepdim=True missing?", tensor_of(g), tensor_of(x), tensor_of(gain), eps)
+        gradients = _call_for_tensors(
+            answer, names, "Is keepdim=True missing?", to_tensor(g), to_tensor(x), to_tensor(gain), eps
+        )
         rights = (rule(h, y, s), (g * y).sum(0), g.sum(0))
-        for name, found, right, mistakes in zip(names, given, rights, (by_x, by_gain, by_bias), strict=True):
-            compare_shaped(name, found, right, mistakes)
+        for name, gradient, right, mistakes in zip(names, gradients, rights, (by_x, by_gain, by_bias), strict=True):
+            compare_shaped(name, gradient, right, mistakes)
 
 
 # --- running statistics -----------------------------------------------------------------------------------------------
@@ -183,16 +187,16 @@ def _memory(answer: Any) -> None:
             ],
         ),
     }
-    entries(answer, *mistakes)
+    check_keys(answer, *mistakes)
     for name, (right, known) in mistakes.items():
-        number = as_number(answer[name], name)
-        if name == "third" and abs(number - right) < 0.005:
+        value = as_number(answer[name], name)
+        if name == "third" and abs(value - right) < 0.005:
             continue
-        if name == "enough" and number != int(number):
-            raise Wrong(f"{name} = {number:g}: give an integer. After how many is it within 1 % for the first time?")
-        if name == "three" and abs(number - right) < 0.006:
+        if name == "enough" and value != int(value):
+            raise Wrong(f"{name} = {value:g}: give an integer. After how many is it within 1 % for the first time?")
+        if name == "three" and abs(value - right) < 0.006:
             continue
-        compare(name, number, right, known)
+        compare(name, value, right, known)
 
 
 # --- in use -----------------------------------------------------------------------------------------------------------
@@ -205,12 +209,12 @@ def _fold(answer: Any) -> None:
     from minigrad.nn import BatchNorm1d, Linear
 
     for n, d, eps in ((3, 2, 0.5), (3, 3, 1e-5)):
-        w, b, mean, gain, bias = numbers(1, n, d), *(numbers(seed, n) for seed in (2, 3, 4, 5))
-        variance = numbers(6, n) ** 2 + 0.25
+        w, b, mean, gain, bias = sample_array(1, n, d), *(sample_array(seed, n) for seed in (2, 3, 4, 5))
+        variance = sample_array(6, n) ** 2 + 0.25
         linear, norm = Linear(d, n), BatchNorm1d(n, eps=eps).eval()
-        linear.load_state_dict({"weight": tensor_of(w), "bias": tensor_of(b)})
+        linear.load_state_dict({"weight": to_tensor(w), "bias": to_tensor(b)})
         statistics = {"running_mean": mean, "running_var": variance, "weight": gain, "bias": bias}
-        norm.load_state_dict({**norm.state_dict(), **{name: tensor_of(x) for name, x in statistics.items()}})
+        norm.load_state_dict({**norm.state_dict(), **{name: to_tensor(x) for name, x in statistics.items()}})
         k = gain / np.sqrt(variance + eps)
         square, bare, plain = gain / (variance + eps), gain / np.sqrt(variance), 1 / np.sqrt(variance + eps)
         root = "divide by the standard deviation, the root of running_var + eps."
@@ -242,6 +246,6 @@ def _fold(answer: Any) -> None:
             ((b - mean) * plain + bias, "the norm's gain, norm.weight, is missing."),
         ]
         names = ("the weight", "the bias")
-        given = _asked(answer, names, "Is unsqueeze(1) missing, to make a column?", linear, norm)
-        compare_shaped(names[0], given[0], w * k[:, None], by_weight)
-        compare_shaped(names[1], given[1], (b - mean) * k + bias, by_bias)
+        gradients = _call_for_tensors(answer, names, "Is unsqueeze(1) missing, to make a column?", linear, norm)
+        compare_shaped(names[0], gradients[0], w * k[:, None], by_weight)
+        compare_shaped(names[1], gradients[1], (b - mean) * k + bias, by_bias)

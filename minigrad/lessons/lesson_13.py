@@ -13,10 +13,10 @@ from minigrad.lessons.checking import (
     as_number,
     as_numbers,
     call,
-    close,
     compare,
     compare_arrays,
     exercise,
+    is_close,
 )
 
 __all__: list[str] = []
@@ -40,9 +40,9 @@ _KNOWN = [
 ]
 
 
-def _numbers(given: Any, what: str) -> list[float]:
-    given = given.tolist() if hasattr(given, "tolist") else given
-    return as_numbers(given, [f"{what}, entry {k}" for k in range(4)], f"{what}, one for each key,")
+def _as_floats(x: Any, name: str) -> list[float]:
+    x = x.tolist() if hasattr(x, "tolist") else x
+    return as_numbers(x, [f"{name}, entry {k}" for k in range(4)], f"{name}, one for each key,")
 
 
 @exercise("13.1", "all visible keys are at right angles to the query: equal weights, 4 is found, and w · (v − 4).")
@@ -53,25 +53,25 @@ def _lookup(answer: Any) -> None:
         )
     if missing := [name for name in ("weights", "found", "slopes") if name not in answer]:
         raise Wrong(f"{', '.join(missing)} is missing from the dict.")
-    weights = _numbers(answer["weights"], "weights")
+    weights = _as_floats(answer["weights"], "weights")
     for wrong, cause in _KNOWN:
-        if all(map(close, weights, wrong)):
+        if all(map(is_close, weights, wrong)):
             raise Wrong(f"weights: {cause}")
-    if not all(map(close, weights, _SEEN)) and not close(sum(weights), 1):
+    if not all(map(is_close, weights, _SEEN)) and not is_close(sum(weights), 1):
         raise Wrong(f"weights: they add up to {sum(weights):g}, and should to 1.")
     if weights[3]:
         raise Wrong(f"weights: the last key is hidden, so its weight is 0 and not {weights[3]:g}.")
     for k, (weight, right) in enumerate(zip(weights, _SEEN, strict=True)):
         same = "the dot products of the query with the first three keys are all 0, so their weights are equal."
         compare(f"weight {k}", weight, right, [(weight, same)])
-    found: Mistakes = [
+    found_mistakes: Mistakes = [
         (12, "that is the sum of the values. Each has a weight of ⅓."),
         (18, "the last value is in it. It has the weight 0."),
         (72, "that is the sum of all values. Take their mean, by the weights."),
     ]
-    compare("found", as_number(answer["found"], "found"), 4.0, found)
-    slopes = _numbers(answer["slopes"], "slopes")
-    if all(map(close, slopes, _SEEN)):
+    compare("found", as_number(answer["found"], "found"), 4.0, found_mistakes)
+    derivatives = _as_floats(answer["slopes"], "slopes")
+    if all(map(is_close, derivatives, _SEEN)):
         raise Wrong("slopes: these are the derivatives with respect to the values. By a score it is w · (v − y).")
     for k, (weight, value) in enumerate(zip(_SEEN, _VALUES, strict=True)):
         mistakes: Mistakes = [
@@ -80,7 +80,7 @@ def _lookup(answer: Any) -> None:
             (weight * (1 - weight), "that is how far the weight itself moves. Ask for what is found: w · (v − y)."),
         ]
         up = "More weight for a value above 4 makes what is found larger, for one below 6 smaller."
-        compare(f"slope {k}", slopes[k], weight * (value - 4), mistakes, up)
+        compare(f"slope {k}", derivatives[k], weight * (value - 4), mistakes, up)
 
 
 # --- a mask -----------------------------------------------------------------------------------------------------------
@@ -91,14 +91,14 @@ def _window(answer: Any) -> None:
     import numpy as np
 
     for length, back in ((6, 2), (5, 1), (4, 0), (4, 9)):
-        what, place = f"for length = {length} and back = {back} the mask", np.arange(length)
-        behind = place[:, None] - place  # how far the key position is behind the query position
-        found = as_array(call(answer, length, back), (length, length), what)
-        if np.isinf(found).any():
-            raise Wrong(f"{what} has −∞ in it: attend inserts that. Give True where a position is hidden.")
-        if not np.isin(found, (0, 1)).all():
-            raise Wrong(f"{what} should be of True and False, and has {found[~np.isin(found, (0, 1))][0]:g} in it.")
-        hidden, right = found.astype(bool), (behind < 0) | (behind > back)
+        name, position = f"for length = {length} and back = {back} the mask", np.arange(length)
+        behind = position[:, None] - position  # how far the key position is behind the query position
+        mask = as_array(call(answer, length, back), (length, length), name)
+        if np.isinf(mask).any():
+            raise Wrong(f"{name} has −∞ in it: attend inserts that. Give True where a position is hidden.")
+        if not np.isin(mask, (0, 1)).all():
+            raise Wrong(f"{name} should be of True and False, and has {mask[~np.isin(mask, (0, 1))][0]:g} in it.")
+        hidden, right = mask.astype(bool), (behind < 0) | (behind > back)
         known = (
             (~right, "is the wrong way round. True is for what is hidden."),
             (right.T, "is mirrored. The rows are the positions that look, and they look back, to the left."),
@@ -114,12 +114,12 @@ def _window(answer: Any) -> None:
             continue
         for wrong, cause in known:
             if (hidden == wrong).all():
-                raise Wrong(f"{what} {cause}")
+                raise Wrong(f"{name} {cause}")
         if hidden.all(axis=1).any():
-            raise Wrong(f"{what} hides all from position {hidden.all(axis=1).argmax()}: its softmax would be 0 by 0.")
+            raise Wrong(f"{name} hides all from position {hidden.all(axis=1).argmax()}: its softmax would be 0 by 0.")
         row, column = (int(k) for k in np.argwhere(hidden != right)[0])
         raise Wrong(
-            f"{what} is {hidden[row, column]} in row {row}, column {column}, and should be {right[row, column]}."
+            f"{name} is {hidden[row, column]} in row {row}, column {column}, and should be {right[row, column]}."
         )
 
 
@@ -133,7 +133,7 @@ def _count(answer: Any) -> None:
     for letters, width, blocks in ((28, 32, 2), (5, 8, 0), (100, 16, 3)):
         w, ends = width, letters * width + 2 * width + letters * width + letters
         right = ends + blocks * (12 * w * w + 13 * w)
-        what = f"with {letters} letters, a width of {w} and {blocks} blocks the number of parameters"
+        name = f"with {letters} letters, a width of {w} and {blocks} blocks the number of parameters"
         mistakes: Mistakes = [
             (right - blocks * 9 * w - letters, "the biases of the linear layers are missing."),
             (
@@ -151,12 +151,12 @@ def _count(answer: Any) -> None:
             (blocks * (12 * w * w + 13 * w), "these are the blocks. Add the embedding, the last norm and the scores."),
         ]
         mistakes = [(wrong, cause) for wrong, cause in mistakes if wrong != right]  # without blocks, some are right
-        number = as_number(call(answer, letters, width, blocks), what)
-        if not close(number, right) and not any(close(number, wrong) for wrong, _ in mistakes):
-            way = "too few" if number < right else "too many"
+        count = as_number(call(answer, letters, width, blocks), name)
+        if not is_close(count, right) and not any(is_close(count, wrong) for wrong, _ in mistakes):
+            way = "too few" if count < right else "too many"
             part = "outside of the blocks" if not blocks else "Check the blocks by themselves: blocks = 0 is right"
-            raise Wrong(f"{what} is {number:g}, which is {abs(number - right):g} {way}. {part}.")
-        compare(what, number, right, mistakes)
+            raise Wrong(f"{name} is {count:g}, which is {abs(count - right):g} {way}. {part}.")
+        compare(name, count, right, mistakes)
 
 
 # --- sampling ---------------------------------------------------------------------------------------------------------
@@ -183,11 +183,11 @@ def _probabilities(answer: Any) -> None:
         ([-3.0, -2.0, -1.0, -2.5], 0.5, 1),
     )
     for scores, temperature, k in cases:
-        what = f"for the scores {scores}, a temperature of {temperature:g} and k = {k} the answer"
-        given = list(scores)
-        found = as_array(call(answer, given, temperature, k), (len(scores),), what)
-        if given != scores:
-            raise Wrong(f"{what} overwrites the list of scores that it got. Return a new list.")
+        name = f"for the scores {scores}, a temperature of {temperature:g} and k = {k} the answer"
+        passed = list(scores)
+        probabilities = as_array(call(answer, passed, temperature, k), (len(scores),), name)
+        if passed != scores:
+            raise Wrong(f"{name} overwrites the list of scores that it got. Return a new list.")
         cooled = [score / temperature for score in scores]
         right, whole = np.array(_sampling(cooled, k)), np.array(_softmax(cooled))
         least = _best([-score for score in scores], k)
@@ -203,6 +203,6 @@ def _probabilities(answer: Any) -> None:
             (zeroed, "a score of 0 is no way to keep a letter out: e⁰ is 1. Its probability has to be 0."),
             (lowest, f"these are the {k} lowest scores. Take the highest."),
         ]
-        if np.allclose(found, right, rtol=1e-4, atol=1e-6):
+        if np.allclose(probabilities, right, rtol=1e-4, atol=1e-6):
             continue
-        compare_arrays(what, found, right, mistakes)
+        compare_arrays(name, probabilities, right, mistakes)

@@ -13,11 +13,11 @@ from minigrad.lessons.checking import (
     as_array,
     as_numbers,
     call,
-    close,
+    check_keys,
     compare,
     compare_arrays,
-    entries,
     exercise,
+    is_close,
 )
 
 __all__: list[str] = []
@@ -69,7 +69,7 @@ def _by_hand(answer: Any) -> None:
         ),
         (-1.0, "that is the derivative to the right. By y, pair above with below."),
     ]
-    entries(answer, "value", "by the 6", "by x", "by y")
+    check_keys(answer, "value", "by the 6", "by x", "by y")
     compare("the value", answer["value"], 5.75, by_value)
     compare("the derivative by the 6", answer["by the 6"], 0.125, by_six)
     compare("the derivative by x", answer["by x"], -1.0, by_x, "A little to the right, the picture is darker.")
@@ -144,11 +144,11 @@ _WANTED: dict[str, tuple[_Matrix, list[tuple[_Matrix, str]]]] = {
 def _where_to_look(answer: Any) -> None:
     import numpy as np
 
-    entries(answer, *_WANTED)
+    check_keys(answer, *_WANTED)
     for name, (right, mistakes) in _WANTED.items():
-        given = as_array(answer[name], (2, 3), f"θ for “{name}”")
+        theta = as_array(answer[name], (2, 3), f"θ for “{name}”")
         known = [(np.array(wrong, dtype=np.float64), cause) for wrong, cause in mistakes]
-        compare_arrays(f"θ for “{name}”", given, np.array(right), known)
+        compare_arrays(f"θ for “{name}”", theta, np.array(right), known)
 
 
 # --- functions --------------------------------------------------------------------------------------------------------
@@ -164,15 +164,17 @@ def _weights(count: int, x: float) -> list[float]:
 )
 def _line(answer: Any) -> None:
     for line, x in (([1.0, 4.0, 2.0, 8.0], 1.25), ([3.0, -1.0, 5.0], 0.5), ([2.0, 0.0, 1.0, 6.0, -2.0], 2.75)):
-        mine, left = list(line), math.floor(x)
-        given = call(answer, mine, x)
-        what = f"for the line {line} and x = {x}"
-        if mine != line:
-            raise Wrong(f"{what} your function changes the list that it got.")
-        if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 3:
-            found = f"{len(given)} things" if isinstance(given, Sequence) else f"a {type(given).__name__}"
-            raise Wrong(f"{what} return three things, the value, the derivatives by the line, by x; this is {found}.")
-        value, by_line, by_x = given
+        passed, left = list(line), math.floor(x)
+        result = call(answer, passed, x)
+        case = f"for the line {line} and x = {x}"
+        if passed != line:
+            raise Wrong(f"{case} your function changes the list that it got.")
+        if not isinstance(result, Sequence) or isinstance(result, str) or len(result) != 3:
+            description = f"{len(result)} things" if isinstance(result, Sequence) else f"a {type(result).__name__}"
+            raise Wrong(
+                f"{case} return three things, the value, the derivatives by the line, by x; this is {description}."
+            )
+        value, by_line, by_x = result
         low, high, u = line[left], line[left + 1], x - left
         by_value: Mistakes = [
             (u * low + (1 - u) * high, "u and 1 − u are exchanged. The nearer x is to an element, the more it counts."),
@@ -182,15 +184,15 @@ def _line(answer: Any) -> None:
             ((low + high) / 2, "that is the mean of the two. The nearer one counts for more."),
             ((1 - x) * low + x * high, "u is how far x is from its left neighbour: x − floor(x), not x."),
         ]
-        compare(f"{what}, the value", value, (1 - u) * low + u * high, by_value if u != 0.5 else ())
+        compare(f"{case}, the value", value, (1 - u) * low + u * high, by_value if u != 0.5 else ())
         weights = _weights(len(line), x)
         by_line = by_line.tolist() if hasattr(by_line, "tolist") else by_line
         if isinstance(by_line, Sequence) and len(by_line) == 2:
-            raise Wrong(f"{what} two derivatives by the line. Return one for each element of it: those not read get 0.")
-        numbers = as_numbers(
-            by_line, [f"the derivative by line[{k}]" for k in range(len(line))], f"{what}, the second thing"
+            raise Wrong(f"{case} two derivatives by the line. Return one for each element of it: those not read get 0.")
+        derivatives = as_numbers(
+            by_line, [f"the derivative by line[{k}]" for k in range(len(line))], f"{case}, the second thing"
         )
-        share = [weight * number for weight, number in zip(weights, line, strict=True)]
+        share = [weight * element for weight, element in zip(weights, line, strict=True)]
         for known, cause in (
             (
                 _weights(len(line), left + 1 - u),
@@ -200,10 +202,10 @@ def _line(answer: Any) -> None:
             ([float(weight > 0) for weight in weights], "the neighbours are mixed: their derivatives are 1 − u and u."),
             ([0.0] * len(line), "all derivatives are 0. If a neighbour grows, the value grows by its weight."),
         ):
-            if all(map(close, numbers, known)) and not all(map(close, numbers, weights)):
-                raise Wrong(f"{what}, the derivatives by the line: {cause}")
-        for k, (number, weight) in enumerate(zip(numbers, weights, strict=True)):
-            compare(f"{what}, the derivative by line[{k}]", number, weight)
+            if all(map(is_close, derivatives, known)) and not all(map(is_close, derivatives, weights)):
+                raise Wrong(f"{case}, the derivatives by the line: {cause}")
+        for k, (derivative, weight) in enumerate(zip(derivatives, weights, strict=True)):
+            compare(f"{case}, the derivative by line[{k}]", derivative, weight)
         slope_mistakes: Mistakes = [
             (
                 0.0,
@@ -215,8 +217,8 @@ def _line(answer: Any) -> None:
             (low + high, "the derivative by the left weight is −1 and by the right one 1: subtract."),
         ]
         up = "It is the right element minus the left one."
-        slope_mistakes = [(wrong, cause) for wrong, cause in slope_mistakes if not close(wrong, high - low)]
-        compare(f"{what}, the derivative by x", by_x, high - low, slope_mistakes, up)
+        slope_mistakes = [(wrong, cause) for wrong, cause in slope_mistakes if not is_close(wrong, high - low)]
+        compare(f"{case}, the derivative by x", by_x, high - low, slope_mistakes, up)
 
 
 @exercise("14.4", "second says where to look in the picture between, and first where that looks: first after second.")
@@ -232,12 +234,12 @@ def _both(answer: Any) -> None:
     )
     for first, second in cases:
         try:
-            given = call(answer, tensor(first), tensor(second))
+            result = call(answer, tensor(first), tensor(second))
         except ShapeError as error:
             hint = "(2, 3) and (2, 3) cannot be multiplied. The last column is a shift, and needs care."
             raise Wrong(f"shapes that do not match: {str(error).splitlines()[0]} {hint}") from error
         (a, s), (b, t) = [(matrix[:, :2], matrix[:, 2:]) for matrix in (np.array(first), np.array(second))]
-        if tuple(getattr(given, "shape", ())) == (3, 3):
+        if tuple(getattr(result, "shape", ())) == (3, 3):
             raise Wrong("that is 3 × 3. Leave out the last row, 0 0 1: θ has two.")
         mistakes = [
             (np.hstack([b @ a, b @ s + t]), "the two are exchanged. A point of the last picture meets second first."),
@@ -251,4 +253,4 @@ def _both(answer: Any) -> None:
             (np.hstack([a, s]), "that is first alone."),
             (np.hstack([b, t]), "that is second alone."),
         ]
-        compare_arrays("the matrix of both", given, np.hstack([a @ b, a @ t + s]), mistakes)
+        compare_arrays("the matrix of both", result, np.hstack([a @ b, a @ t + s]), mistakes)

@@ -7,7 +7,16 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.lessons.checking import Wrong, as_number, call, compare, compare_arrays, entries, exercise, true_or_false
+from minigrad.lessons.checking import (
+    Wrong,
+    as_number,
+    call,
+    check_keys,
+    compare,
+    compare_arrays,
+    compare_flags,
+    exercise,
+)
 from minigrad.lessons.expressions import evaluate
 
 __all__: list[str] = []
@@ -57,13 +66,13 @@ _PRICES: dict[str, tuple[float, list[tuple[float, str]]]] = {
     "calls cost the same for any n, bytes grow with it: a step is mostly calls below this n, and memory above.",
 )
 def _prices(answer: Any) -> None:
-    entries(answer, *_PRICES)
+    check_keys(answer, *_PRICES)
     for name, (right, mistakes) in _PRICES.items():
-        number = as_number(answer[name], name)
+        value = as_number(answer[name], name)
         for near in [right, *[wrong for wrong, _ in mistakes]]:
-            if abs(number - near) < 0.01 * near:  # rounded by the learner
-                number = near
-        compare(name, number, right, mistakes)
+            if abs(value - near) < 0.01 * near:  # rounded by the learner
+                value = near
+        compare(name, value, right, mistakes)
 
 
 # --- 15.2: each once -------------------------------------------------------------------------------------------------
@@ -79,7 +88,7 @@ _PROGRAMS: tuple[_Rows, ...] = (
 )  # fmt: skip
 
 
-def _told(row: tuple[str, tuple[Any, ...], str]) -> str:
+def _format_row(row: tuple[str, tuple[Any, ...], str]) -> str:
     op, reads, out = row
     return f"{out} = {op}({', '.join(map(str, reads))})"
 
@@ -88,62 +97,64 @@ def _once(program: _Rows) -> tuple[_Rows, dict[str, str]]:
     """Return the right answer, and the name that replaces each dropped one."""
     first: dict[Any, str] = {}
     instead: dict[str, str] = {}
-    kept: _Rows = []
+    unique: _Rows = []
     for op, reads, out in program:
         reads = tuple([instead.get(x, x) for x in reads])
         if (op, reads) in first:
             instead[out] = first[op, reads]
         else:
             first[op, reads] = out
-            kept.append((op, reads, out))
-    return kept, instead
+            unique.append((op, reads, out))
+    return unique, instead
 
 
 @exercise("15.2", "names are replaced before rows are compared, so that rows that use equal rows are found as well.")
 def _each_once(answer: Any) -> None:
     for program in _PROGRAMS:
-        given = list(program)
-        found = call(answer, given)
-        what = f"in {'; '.join(map(_told, program))}:"
-        if given != program:
-            raise Wrong(f"{what} your function changes the program that it got. Return a new list.")
-        _look_at_rows(what, program, _rows(what, found))
+        passed = list(program)
+        result = call(answer, passed)
+        case = f"in {'; '.join(map(_format_row, program))}:"
+        if passed != program:
+            raise Wrong(f"{case} your function changes the program that it got. Return a new list.")
+        _look_at_rows(case, program, _rows(case, result))
 
 
-def _rows(what: str, found: Any) -> _Rows:
+def _rows(case: str, result: Any) -> _Rows:
     """Return the answer as rows of tuples."""
-    if not isinstance(found, Sequence) or isinstance(found, str):
-        raise Wrong(f"{what} return a list of rows; this is a {type(found).__name__}.")
+    if not isinstance(result, Sequence) or isinstance(result, str):
+        raise Wrong(f"{case} return a list of rows; this is a {type(result).__name__}.")
     rows = []
-    for row in found:
+    for row in result:
         if not isinstance(row, Sequence) or len(row) != 3 or not isinstance(row[1], tuple | list):
-            raise Wrong(f"{what} {row!r} should be an operation, a tuple of what it reads, and what it writes.")
+            raise Wrong(f"{case} {row!r} should be an operation, a tuple of what it reads, and what it writes.")
         rows.append((row[0], tuple(row[1]), row[2]))
     return rows
 
 
-def _look_at_rows(what: str, program: _Rows, rows: _Rows) -> None:
+def _look_at_rows(case: str, program: _Rows, rows: _Rows) -> None:
     right, instead = _once(program)
     written = [out for _, _, out in rows]
     for op, reads, out in right:
         if out not in written:
             same = next((row for row in program if row[2] != out and row[0] == op), None)
-            other = f" {_told(same)} is not the same: the operands and their order count." if same else ""
-            raise Wrong(f"{what} {_told((op, reads, out))} is missing, and has to stay.{other}")
+            other = f" {_format_row(same)} is not the same: the operands and their order count." if same else ""
+            raise Wrong(f"{case} {_format_row((op, reads, out))} is missing, and has to stay.{other}")
     for _, reads, out in rows:
         for x in reads:
             if x in instead and x not in written:
-                raise Wrong(f"{what} {out} still reads {x}, which no row writes any longer. Read {instead[x]} instead.")
+                raise Wrong(f"{case} {out} still reads {x}, which no row writes any longer. Read {instead[x]} instead.")
         if out in instead:
             twin = next(row for row in right if row[2] == instead[out])
             if any(x in instead for x in next(row[1] for row in program if row[2] == out)):
                 raise Wrong(
-                    f"{what} {out} is {_told(twin).partition(' = ')[2]} too, once names have been replaced. "
+                    f"{case} {out} is {_format_row(twin).partition(' = ')[2]} too, once names have been replaced. "
                     "Replace first, then check if such a row exists."
                 )
-            raise Wrong(f"{what} {out} computes the same as {instead[out]}. It should be left out.")
+            raise Wrong(f"{case} {out} computes the same as {instead[out]}. It should be left out.")
     if rows != right:
-        raise Wrong(f"{what} this gives {'; '.join(map(_told, rows))}. It should be {'; '.join(map(_told, right))}.")
+        raise Wrong(
+            f"{case} this gives {'; '.join(map(_format_row, rows))}. It should be {'; '.join(map(_format_row, right))}."
+        )
 
 
 # --- 15.3: fuse snippets ---------------------------------------------------------------------------------------------
@@ -165,32 +176,32 @@ def _computed(text: str) -> float:
 @exercise("15.3", "the snippet replaces the name as a word, in parentheses: one loop, and less memory traffic.")
 def _fused(answer: Any) -> None:
     for first, second in _PAIRS:
-        found = call(answer, first, second)
-        what = f"for {first!r} and {second!r}"
-        if not isinstance(found, str):
-            raise Wrong(f"{what} return one string; this is a {type(found).__name__}.")
+        result = call(answer, first, second)
+        case = f"for {first!r} and {second!r}"
+        if not isinstance(result, str):
+            raise Wrong(f"{case} return one string; this is a {type(result).__name__}.")
         (text, out), (reader, _) = first, second
-        if out == "t3" and found == reader.replace(out, f"({text})") != re.sub(r"\bt3\b", f"({text})", reader):
-            raise Wrong(f"{what} you return {found!r}: t31 is another name, which only begins like t3.")
+        if out == "t3" and result == reader.replace(out, f"({text})") != re.sub(r"\bt3\b", f"({text})", reader):
+            raise Wrong(f"{case} you return {result!r}: t31 is another name, which only begins like t3.")
         try:
-            tree = ast.parse(found.strip(), mode="eval")
+            tree = ast.parse(result.strip(), mode="eval")
         except SyntaxError:
             near = " t31 is another name, which only begins like t3." if "t31" in reader else ""
-            raise Wrong(f"{what} you return {found!r}, which is no expression.{near}") from None
+            raise Wrong(f"{case} you return {result!r}, which is no expression.{near}") from None
         if any(not isinstance(part, _PARTS) for part in ast.walk(tree)):
-            raise Wrong(f"{what} you return {found!r}. It should consist of names, numbers and + - * / ( ).")
+            raise Wrong(f"{case} you return {result!r}. It should consist of names, numbers and + - * / ( ).")
         names = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)}
         if out in names:
             once = " Replace it everywhere." if {"t1", "t2"} <= names else " Put its snippet there."
-            raise Wrong(f"{what} you return {found!r}, which still reads {out}.{once}")
+            raise Wrong(f"{case} you return {result!r}, which still reads {out}.{once}")
         if stray := sorted(names - set(re.findall(r"t\d+", f"{text} {reader}"))):
-            raise Wrong(f"{what} you return {found!r}, and {', '.join(stray)} is in neither of the two.")
+            raise Wrong(f"{case} you return {result!r}, and {', '.join(stray)} is in neither of the two.")
         right = re.sub(rf"\b{out}\b", f"({text})", reader)
         mistakes = [
             (_computed(re.sub(rf"\b{out}\b", text, reader)), "without parentheses the operators bind differently."),
             (_computed(text), f"that is the first alone. Substitute it for {out} in the second."),
         ]
-        compare(f"{what} you return {found!r}: with numbers,", _computed(found), _computed(right), mistakes)
+        compare(f"{case} you return {result!r}: with numbers,", _computed(result), _computed(right), mistakes)
 
 
 # --- 15.4: retraced? -------------------------------------------------------------------------------------------------
@@ -207,8 +218,8 @@ _AGAIN = {
 
 @exercise("15.4", "arguments and rates are read at each call; globals, closure variables and modules are guarded.")
 def _again(answer: Any) -> None:
-    entries(answer, *_AGAIN)
-    true_or_false(answer, _AGAIN, "is retraced", "is not retraced")
+    check_keys(answer, *_AGAIN)
+    compare_flags(answer, _AGAIN, "is retraced", "is not retraced")
 
 
 # --- 15.5: repair a step ---------------------------------------------------------------------------------------------
@@ -229,22 +240,27 @@ def _descend(answer: Any) -> None:
     w = tensor([1.0, -1.0], requires_grad=True, device="numpy")
     now = np.array([1.0, -1.0])
     for k, (x, rate) in enumerate((([3.0, 1.0], 0.125), ([1.75, -0.75], 0.125), ([1.0, 2.0], 0.25), ([1.0, 0.5], 0.5))):
-        what = f"in step {k}, with a rate of {rate},"
+        case = f"in step {k}, with a rate of {rate},"
         try:
             loss = call(step, w, tensor(x, device="numpy"), tensor(rate, device="numpy"))
         except CaptureError as error:
             raise Wrong(f"it cannot be captured: {' '.join(str(error).split())}") from None
-        slope, right = 2.0 * (now - x), float(((now - x) ** 2).sum())
+        gradient, right = 2.0 * (now - x), float(((now - x) ** 2).sum())
         half = rate / 2 if right < 1.0 else rate
         other = rate if right < 1.0 else rate / 2
-        again = now - half * slope
-        compare(f"{what} the loss that you return", _number(loss), right, [(float(((again - x) ** 2).sum()), _LATE)])
+        again = now - half * gradient
+        compare(
+            f"{case} the loss that you return", _loss_value(loss), right, [(float(((again - x) ** 2).sum()), _LATE)]
+        )
         mistakes = [
             (now, "has not changed. Update it in-place: w.sub_(…) under mg.no_grad()."),
-            (now - other * slope, f"the loss is {right:g}, so the rate should be {'halved' if half < rate else rate}."),
-            (now + half * slope, "goes uphill. Subtract."),
+            (
+                now - other * gradient,
+                f"the loss is {right:g}, so the rate should be {'halved' if half < rate else rate}.",
+            ),
+            (now + half * gradient, "goes uphill. Subtract."),
         ]
-        compare_arrays(f"{what} w", w, again, mistakes)
+        compare_arrays(f"{case} w", w, again, mistakes)
         now = again
     if len(step.captures) > 1:
         raise Wrong(f"right, but it is captured {len(step.captures)} times: {step.captures[1]}.")
@@ -253,5 +269,5 @@ def _descend(answer: Any) -> None:
 _LATE = "that is the loss after the update. Return the one on which you called backward()."
 
 
-def _number(loss: Any) -> float:
+def _loss_value(loss: Any) -> float:
     return as_number(loss.item() if hasattr(loss, "item") else loss, "the loss")

@@ -8,7 +8,7 @@ from typing import Any
 
 from minigrad.autograd import grad
 from minigrad.core.value import Value
-from minigrad.lessons.checking import NotYet, Wrong, as_numbers, call, compare, entries, exercise
+from minigrad.lessons.checking import NotYet, Wrong, as_numbers, call, check_keys, compare, exercise
 
 __all__: list[str] = []
 
@@ -17,7 +17,7 @@ _Pair = tuple[float, float]
 
 @exercise("16.1", "the first is 6x·(x² − 1)², a product, so the second is 6·(x² − 1)² + 6x·2·(x² − 1)·2x = 54 + 288.")
 def _twice(answer: Any) -> None:
-    entries(answer, "first", "second")
+    check_keys(answer, "first", "second")
     inner = "the derivative of x² − 1, which is 2x = 4, is missing."
     first = [
         (27.0, inner),
@@ -58,21 +58,21 @@ def _bend(answer: Any) -> None:
     from minigrad.core.dtypes import float64
     from minigrad.functional.creation import tensor
 
-    asked: tuple[tuple[Callable[..., Any], list[float], list[float]], ...] = (
+    cases: tuple[tuple[Callable[..., Any], list[float], list[float]], ...] = (
         (_valley, [1.0, 0.5], [2.0, 0.0]),
         (_valley, [-1.0, 1.5], [1.0, -2.0]),
         (_mixed, [0.5, -1.0, 2.0], [1.0, 0.5, -2.0]),
     )
-    for f, point, direction in asked:
+    for f, point, direction in cases:
         p, v = tensor(point, dtype=float64), tensor(direction, dtype=float64)
         h = hessian(f, p)
         start = p.clone().requires_grad_()
         (g,) = grad(f(start), start)
-        found = call(answer, f, p, v)
-        if hasattr(found, "item"):
-            if found.numel() != 1:
-                raise Wrong(f"a curvature is a scalar, and this tensor has {found.numel()} elements. Is it Hv alone?")
-            found = found.item()
+        result = call(answer, f, p, v)
+        if hasattr(result, "item"):
+            if result.numel() != 1:
+                raise Wrong(f"a curvature is a scalar, and this tensor has {result.numel()} elements. Is it Hv alone?")
+            result = result.item()
         product, length = h @ v, (v * v).sum().item()
         right = (v * product).sum().item() / length
         mistakes = [
@@ -90,15 +90,15 @@ def _bend(answer: Any) -> None:
             ),
         ]  # fmt: skip
         up = f"Along v the derivative goes {'up' if right > 0 else 'down'}."
-        compare(f"at {point}, along {direction}, the curvature", found, right, mistakes, up)
+        compare(f"at {point}, along {direction}, the curvature", result, right, mistakes, up)
 
 
 def _walk(f: Callable[[Any], Any], x: float, steps: int, move: Callable[[float, float], float]) -> float:
     for _ in range(steps):
         value = Value(x)
-        (slope,) = grad(f(value), value, create_graph=True)
-        (curvature,) = grad(slope, value)
-        x -= move(slope.data, curvature)
+        (derivative,) = grad(f(value), value, create_graph=True)
+        (curvature,) = grad(derivative, value)
+        x -= move(derivative.data, curvature)
     return x
 
 
@@ -121,22 +121,22 @@ _MOVES: list[tuple[Callable[[float, float], float], str]] = [
     "16.3", "always against the derivative, and by the length that would bring it to 0 if it changed by |c| a unit."
 )
 def _downhill(answer: Any) -> None:
-    asked: tuple[tuple[Callable[[Any], Any], float, int, str], ...] = (
+    cases: tuple[tuple[Callable[[Any], Any], float, int, str], ...] = (
         (lambda x: 3 * x * x - 12 * x + 5, 10.0, 1, "3x² − 12x + 5"),
         (lambda x: 3 * x * x - 12 * x + 5, -10.0, 1, "3x² − 12x + 5"),
         (lambda x: x.exp() - 2 * x, 2.0, 2, "e^x − 2x"),
         *[(lambda x: x * x * x * x / 4 - x * x / 2, 0.25, steps, "x⁴/4 − x²/2") for steps in (1, 3)],
     )
-    for f, x, steps, text in asked:
+    for f, x, steps, text in cases:
         right = _walk(f, x, steps, _step)
         mistakes = [(_walk(f, x, steps, move), cause) for move, cause in _MOVES]
         mistakes.append((_walk(f, x, steps - 1, _step), "one step too few."))
         mistakes.append((_walk(f, x, steps + 1, _step), "one step too many."))
-        what = f"for {text} from {x:g}, after {steps} step(s), x"
-        given = call(answer, f, x, steps)
-        if isinstance(given, Sequence) and not isinstance(given, str):
-            raise Wrong(f"{what} should be a scalar, and this is a {type(given).__name__}. Return the last x.")
-        compare(what, given, right, mistakes)
+        name = f"for {text} from {x:g}, after {steps} step(s), x"
+        result = call(answer, f, x, steps)
+        if isinstance(result, Sequence) and not isinstance(result, str):
+            raise Wrong(f"{name} should be a scalar, and this is a {type(result).__name__}. Return the last x.")
+        compare(name, result, right, mistakes)
 
 
 _Slopes = list[tuple[Callable[..., float], str]]  # wrong ones, of pairs (value, derivative), and their causes
@@ -176,21 +176,21 @@ def _duals(answer: Any) -> None:
         "sin": (lambda p: (math.sin(p[0]), math.cos(p[0]) * p[1]), _SIN, 1),
         "exp": (lambda p: (math.exp(p[0]), math.exp(p[0]) * p[1]), _EXP, 1),
     }
-    entries(answer, *right)
+    check_keys(answer, *right)
     pairs = [(3.0, 2.0), (1.5, -0.5), (-0.75, 3.0)]
     for name, (rule, wrong, count) in right.items():
         for k in range(3):
-            given = [pairs[k], pairs[(k + 1) % 3]][:count]
-            what = f"{name}({', '.join(map(str, given))})"
+            operands = [pairs[k], pairs[(k + 1) % 3]][:count]
+            case = f"{name}({', '.join(map(str, operands))})"
             try:
-                found = call(answer[name], *given)
+                result = call(answer[name], *operands)
             except NotYet:
                 raise NotYet(f"{name} returns None so far. Write its body and end it with return.") from None
-            value, slope = as_numbers(found, ["value", "derivative"], what)
-            expected = rule(*given)
-            compare(f"the value of {what}", value, expected[0])
-            mistakes = [(w(*given), cause) for w, cause in wrong]
-            compare(f"the derivative of {what}", slope, expected[1], mistakes)
+            value, derivative = as_numbers(result, ["value", "derivative"], case)
+            expected = rule(*operands)
+            compare(f"the value of {case}", value, expected[0])
+            mistakes = [(w(*operands), cause) for w, cause in wrong]
+            compare(f"the derivative of {case}", derivative, expected[1], mistakes)
 
 
 _SHAPES = {"pen": (2, 1), "camera": (10_000, 6), "loss": (1, 2_410), "robot": (3, 7)}
@@ -200,7 +200,7 @@ _SHAPES = {"pen": (2, 1), "camera": (10_000, 6), "loss": (1, 2_410), "robot": (3
     "16.5", "forward mode takes a run for each input, and reverse mode one for each result: the fewer of the two."
 )
 def _modes(answer: Any) -> None:
-    entries(answer, *_SHAPES)
+    check_keys(answer, *_SHAPES)
     for name, (results, inputs) in _SHAPES.items():
         pair = answer[name]
         two = isinstance(pair, Sequence) and not isinstance(pair, str) and len(pair) == 2

@@ -12,10 +12,10 @@ from minigrad.lessons.checking import (
     as_number,
     as_numbers,
     call,
+    check_keys,
     compare,
-    entries,
+    compare_flags,
     exercise,
-    true_or_false,
 )
 
 __all__: list[str] = []
@@ -23,11 +23,11 @@ __all__: list[str] = []
 
 def _entries(answer: Any, right: Mapping[str, tuple[float, Mistakes]]) -> None:
     """Compare a dict of floats, which the learner may have rounded to three digits."""
-    entries(answer, *right)
-    for name, (number, mistakes) in right.items():
-        given = as_number(answer[name], name)
-        near = min([number, *[wrong for wrong, _ in mistakes]], key=lambda x: abs(x - given))
-        compare(name, near if abs(given - near) < 0.004 * near else given, number, mistakes)
+    check_keys(answer, *right)
+    for name, (expected, mistakes) in right.items():
+        value = as_number(answer[name], name)
+        near = min([expected, *[wrong for wrong, _ in mistakes]], key=lambda x: abs(x - value))
+        compare(name, near if abs(value - near) < 0.004 * near else value, expected, mistakes)
 
 
 # --- 17.1: three shards ----------------------------------------------------------------------------------------------
@@ -92,22 +92,22 @@ _STILL = {
 
 @exercise("17.2", "operations on one sample, or on the gradient of all, may stay; those on a shard may not.")
 def _still(answer: Any) -> None:
-    entries(answer, *_STILL)
-    true_or_false(answer, _STILL, "does give the same", "does not give the same")
+    check_keys(answer, *_STILL)
+    compare_flags(answer, _STILL, "does give the same", "does not give the same")
 
 
 # --- 17.3: in fewer steps --------------------------------------------------------------------------------------------
 
 
-def _steps(numbers: Sequence[float], partner: Callable[[int, int], int], own: bool = True) -> list[list[float]]:
+def _steps(values: Sequence[float], partner: Callable[[int, int], int], add: bool = True) -> list[list[float]]:
     """Return the values after each step, if in step k worker r gets that of `partner(r, k)`, added or not."""
-    held, found, step = list(numbers), [], 0
-    while 2**step < len(numbers):
-        others = [held[partner(rank, step) % len(held)] for rank in range(len(held))]
-        held = [(mine if own else 0.0) + other for mine, other in zip(held, others, strict=True)]
-        found.append(held)
+    current, history, step = list(values), [], 0
+    while 2**step < len(values):
+        received = [current[partner(rank, step) % len(current)] for rank in range(len(current))]
+        current = [(value if add else 0.0) + other for value, other in zip(current, received, strict=True)]
+        history.append(current)
         step += 1
-    return found
+    return history
 
 
 def _farthest(half: int, rank: int, step: int) -> int:
@@ -115,70 +115,70 @@ def _farthest(half: int, rank: int, step: int) -> int:
     return rank ^ (half >> step)
 
 
-def _at_once(numbers: Sequence[float]) -> list[list[float]]:
+def _at_once(values: Sequence[float]) -> list[list[float]]:
     """Return the same, if each value is overwritten before its partner has read it."""
-    held, found, step = list(numbers), [], 0
-    while 2**step < len(numbers):
-        for rank in range(len(held)):
-            held[rank] += held[rank ^ 2**step]
-        found.append(list(held))
+    current, history, step = list(values), [], 0
+    while 2**step < len(values):
+        for rank in range(len(current)):
+            current[rank] += current[rank ^ 2**step]
+        history.append(list(current))
         step += 1
-    return found
+    return history
 
 
 @exercise("17.3", "each step doubles the number of terms: 10 steps for 1,024 workers, where a ring has 2,046.")
 def _doubling(answer: Any) -> None:
-    for numbers in ([1.0, 10.0], [1.0, 10.0, 100.0, 1000.0], [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0]):
-        given, half = list(numbers), len(numbers) // 2
-        found, right = call(answer, given), _steps(numbers, lambda r, k: r ^ 2**k)
-        what = f"for {[f'{x:g}' for x in numbers]}".replace("'", "")
-        if given != numbers:
-            raise Wrong(f"{what}, your function changes the list that it got. Return a new one.")
-        held = _tables(what, found, len(numbers), len(right))
-        if held == right:
+    for values in ([1.0, 10.0], [1.0, 10.0, 100.0, 1000.0], [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0]):
+        passed, half = list(values), len(values) // 2
+        result, right = call(answer, passed), _steps(values, lambda r, k: r ^ 2**k)
+        case = f"for {[f'{x:g}' for x in values]}".replace("'", "")
+        if passed != values:
+            raise Wrong(f"{case}, your function changes the list that it got. Return a new one.")
+        history = _tables(case, result, len(values), len(right))
+        if history == right:
             continue
         known: list[tuple[list[list[float]], str]] = [
-            (_at_once(numbers), "a worker adds what its partner has added already. Read all first, then write."),
-            (_steps(numbers, lambda r, k: r ^ 2**k, own=False), "they swap. Each has to add the received value."),
-            (_steps(numbers, lambda r, k: r ^ (k + 1)), "the partners are r ^ 1, r ^ 2, r ^ 4: 2**k in step k."),
-            (_steps(numbers, lambda r, k: r ^ 1), "the partner is r ^ 1 in each step. It should be r ^ 2**k."),
+            (_at_once(values), "a worker adds what its partner has added already. Read all first, then write."),
+            (_steps(values, lambda r, k: r ^ 2**k, add=False), "they swap. Each has to add the received value."),
+            (_steps(values, lambda r, k: r ^ (k + 1)), "the partners are r ^ 1, r ^ 2, r ^ 4: 2**k in step k."),
+            (_steps(values, lambda r, k: r ^ 1), "the partner is r ^ 1 in each step. It should be r ^ 2**k."),
             (
-                _steps(numbers, lambda r, k: r + 2**k),
+                _steps(values, lambda r, k: r + 2**k),
                 "that gets there too, but one sends and another answers. Here the partner is r ^ 2**k, and both swap.",
             ),
-            (_steps(numbers, lambda r, k: r + 1), "they add what the next one has, each time. It should be r ^ 2**k."),
+            (_steps(values, lambda r, k: r + 1), "they add what the next one has, each time. It should be r ^ 2**k."),
             (
-                _steps(numbers, partial(_farthest, half)),
+                _steps(values, partial(_farthest, half)),
                 "that is right in the end, but it begins with those who are farthest. Begin with r ^ 1.",
             ),
         ]  # fmt: skip
         for wrong, cause in known:
-            if held == wrong:
-                raise Wrong(f"{what}: {cause}")
-        step = next(k for k, (a, b) in enumerate(zip(held, right, strict=True)) if a != b)
-        rank = next(r for r, (a, b) in enumerate(zip(held[step], right[step], strict=True)) if a != b)
+            if history == wrong:
+                raise Wrong(f"{case}: {cause}")
+        step = next(k for k, (a, b) in enumerate(zip(history, right, strict=True)) if a != b)
+        rank = next(r for r, (a, b) in enumerate(zip(history[step], right[step], strict=True)) if a != b)
         raise Wrong(
-            f"{what}, worker {rank} has {held[step][rank]:g} after step {step}. It should be {right[step][rank]:g}, "
+            f"{case}, worker {rank} has {history[step][rank]:g} after step {step}. It should be {right[step][rank]:g}, "
             f"what workers {rank} and {rank ^ 2**step} had before, together."
         )
 
 
-def _tables(what: str, found: Any, workers: int, steps: int) -> list[list[float]]:
+def _tables(case: str, result: Any, workers: int, steps: int) -> list[list[float]]:
     """Return the answer as lists of floats, one for each step."""
-    if not isinstance(found, Sequence) or isinstance(found, str):
-        raise Wrong(f"{what}, return a list of lists; this is a {type(found).__name__}.")
-    if found and not any(isinstance(row, Sequence) for row in found):
-        raise Wrong(f"{what}, return the values after *each* step, a list of lists; this is one list of numbers.")
-    if len(found) == steps + 1:
+    if not isinstance(result, Sequence) or isinstance(result, str):
+        raise Wrong(f"{case}, return a list of lists; this is a {type(result).__name__}.")
+    if result and not any(isinstance(row, Sequence) for row in result):
+        raise Wrong(f"{case}, return the values after *each* step, a list of lists; this is one list of numbers.")
+    if len(result) == steps + 1:
         raise Wrong(
-            f"{what} there are {steps} step(s), and this has {steps + 1} lists. Is the one before them too many?"
+            f"{case} there are {steps} step(s), and this has {steps + 1} lists. Is the one before them too many?"
         )
-    if len(found) != steps:
+    if len(result) != steps:
         raise Wrong(
-            f"{what} there are {steps} step(s), until 2**k is the number of workers; this has {len(found)} lists."
+            f"{case} there are {steps} step(s), until 2**k is the number of workers; this has {len(result)} lists."
         )
     names = [f"worker {rank}" for rank in range(workers)]
-    return [as_numbers(list(row), names, f"{what}, the values after step {k}") for k, row in enumerate(found)]
+    return [as_numbers(list(row), names, f"{case}, the values after step {k}") for k, row in enumerate(result)]
 
 
 # --- 17.4: what a sum costs ------------------------------------------------------------------------------------------
@@ -249,8 +249,8 @@ def _time(workers: int, rows: float) -> float:
 def _efficiency(answer: Any) -> None:
     one = _time(1, _ROWS)
     for workers in (1, 8, 100, 1000):
-        shared, own = _time(workers, _ROWS), _time(workers, _ROWS * workers)
-        strong, weak = one / (workers * shared), one / own
+        shared, scaled = _time(workers, _ROWS), _time(workers, _ROWS * workers)
+        strong, weak = one / (workers * shared), one / scaled
         turned = "upside down: the time of many is the denominator, and that of one the numerator."
         for flag in (False, True):
             right = weak if flag else strong
@@ -269,9 +269,9 @@ def _efficiency(answer: Any) -> None:
                         (one / shared, "that is the speedup. Divide by the number of workers."),
                         (shared / one, turned),
                         (weak, "that is with 1,024 rows for each. Unless weak, there are 1,024 for all together."),
-                        (one / (workers * own), "unless weak, the full batch has 1,024 rows, for any workers."),
+                        (one / (workers * scaled), "unless weak, the full batch has 1,024 rows, for any workers."),
                     ]
                 ),
             ]
-            given = call(answer, _time, workers, flag)
-            compare(f"with {workers} worker{'s' * (workers > 1)} and weak={flag}, it", given, right, mistakes)
+            result = call(answer, _time, workers, flag)
+            compare(f"with {workers} worker{'s' * (workers > 1)} and weak={flag}, it", result, right, mistakes)

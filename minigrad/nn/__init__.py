@@ -6,7 +6,7 @@ from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from minigrad.core.packages import explained
+from minigrad.core.packages import explain_import_errors
 from minigrad.nn import scalar as scalar
 
 if TYPE_CHECKING:  # imported lazily by `__getattr__`: tensors need NumPy
@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # imported lazily by `__getattr__`: tensors need NumPy
     from minigrad.nn.shape import *  # noqa: F403
     from minigrad.nn.transformer import *  # noqa: F403
 
-_ROOMS = (
+_MODULES = (
     "module",
     "containers",
     "linear",
@@ -46,28 +46,30 @@ _ROOMS = (
 )
 
 
-@explained()
+@explain_import_errors()
 def __getattr__(name: str) -> Any:
     if find_spec("numpy"):
         if name == "__all__":
-            layers = [layer for room in _ROOMS for layer in import_module(f"minigrad.nn.{room}").__all__]
+            layers = [
+                layer for module_name in _MODULES for layer in import_module(f"minigrad.nn.{module_name}").__all__
+            ]
             return ["functional", "init", "scalar", "utils", *layers]
         if not name.startswith("_"):
             if PathFinder.find_spec(f"minigrad.nn.{name}", globals()["__path__"]) is not None:
                 return import_module(f"minigrad.nn.{name}")
-            for room in _ROOMS:
-                module = import_module(f"minigrad.nn.{room}")
+            for submodule in _MODULES:
+                module = import_module(f"minigrad.nn.{submodule}")
                 if name in module.__all__:
-                    globals()[name] = found = getattr(module, name)
-                    return found
+                    globals()[name] = value = getattr(module, name)
+                    return value
     elif name == "__all__":
         return ["scalar"]
     if find_spec("numpy"):
-        from minigrad.pytorch.modules import absent
+        from minigrad.pytorch.import_hooks import resolve_missing
 
-        return absent(__name__, name)
-    without = f"module 'minigrad.nn' has no attribute {name!r}; its layers need NumPy, which is not installed"
-    raise AttributeError(without, name=name, obj=sys.modules[__name__])
+        return resolve_missing(__name__, name)
+    message = f"module 'minigrad.nn' has no attribute {name!r}; its layers need NumPy, which is not installed"
+    raise AttributeError(message, name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

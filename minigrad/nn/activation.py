@@ -11,7 +11,7 @@ from minigrad import functional as F
 from minigrad.core.dtypes import DType
 from minigrad.core.tensor import Tensor
 from minigrad.functional.creation import full
-from minigrad.nn.applied import AppliedToInput
+from minigrad.nn.function_module import UnaryFunctionModule
 from minigrad.nn.module import Module, Parameter
 
 __all__ = [
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 
-class _InPlace(AppliedToInput):
+class _InPlaceActivation(UnaryFunctionModule):
     """Base class of activations with an in-place option."""
 
     def __init__(self, inplace: bool = False) -> None:
@@ -55,75 +55,75 @@ class _InPlace(AppliedToInput):
         return getattr(F, self.applies)(input, inplace=self.inplace)
 
 
-class ReLU(_InPlace, of="relu"):
+class ReLU(_InPlaceActivation, of="relu"):
     """Rectified linear unit: ``max(x, 0)``. Nair and Hinton 2010."""
 
 
-class ReLU6(_InPlace, of="relu6"):
+class ReLU6(_InPlaceActivation, of="relu6"):
     """Rectified linear unit with an upper bound: ``min(max(x, 0), 6)``."""
 
 
-class SELU(_InPlace, of="selu"):
+class SELU(_InPlaceActivation, of="selu"):
     """Scaled exponential linear unit: `ELU` scaled so that activations converge to mean 0 and variance 1.
 
     Klambauer et al. 2017.
     """
 
 
-class SiLU(_InPlace, of="silu"):
+class SiLU(_InPlaceActivation, of="silu"):
     """Sigmoid linear unit, also known as swish: ``x sigmoid(x)``."""
 
 
-class Mish(_InPlace, of="mish"):
+class Mish(_InPlaceActivation, of="mish"):
     """Mish activation: ``x tanh(softplus(x))``. Misra 2019."""
 
 
-class Hardsigmoid(_InPlace, of="hardsigmoid"):
+class Hardsigmoid(_InPlaceActivation, of="hardsigmoid"):
     """Piecewise linear approximation of `Sigmoid`: ``relu6(x + 3) / 6``."""
 
 
-class Hardswish(_InPlace, of="hardswish"):
+class Hardswish(_InPlaceActivation, of="hardswish"):
     """Approximation of `SiLU` without an exponential: ``x relu6(x + 3) / 6``. Howard et al. 2019."""
 
-    _shown = ()
+    _repr_settings = ()
 
 
-class ELU(AppliedToInput, of="elu"):
+class ELU(UnaryFunctionModule, of="elu"):
     """Exponential linear unit: ``x`` if positive, else ``alpha (exp(x) - 1)``. Clevert et al. 2016."""
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(alpha=alpha, inplace=inplace)
 
 
-class CELU(AppliedToInput, of="celu"):
+class CELU(UnaryFunctionModule, of="celu"):
     """An `ELU` with continuous derivative: ``x`` if positive, else ``alpha (exp(x / alpha) - 1)``. Barron 2017."""
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(alpha=alpha, inplace=inplace)
 
 
-class LeakyReLU(AppliedToInput, of="leaky_relu"):
+class LeakyReLU(UnaryFunctionModule, of="leaky_relu"):
     """Leaky rectified linear unit: ``x`` if positive, else ``negative_slope x``. Maas, Hannun and Ng 2013."""
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__(negative_slope=negative_slope, inplace=inplace)
 
 
-class Hardtanh(AppliedToInput, of="hardtanh"):
+class Hardtanh(UnaryFunctionModule, of="hardtanh"):
     """Clamps ``x`` to [`min_val`, `max_val`]."""
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
 
 
-class Threshold(AppliedToInput, of="threshold"):
+class Threshold(UnaryFunctionModule, of="threshold"):
     """Returns ``x`` if it is above `threshold`, else `value`."""
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__(threshold=threshold, value=value, inplace=inplace)
 
 
-class GELU(AppliedToInput, of="gelu"):
+class GELU(UnaryFunctionModule, of="gelu"):
     """Gaussian error linear unit: ``x Φ(x)``, where Φ is the normal CDF. Hendrycks and Gimpel 2016.
 
     `approximate` "tanh" replaces Φ by a closed form.
@@ -133,7 +133,7 @@ class GELU(AppliedToInput, of="gelu"):
         super().__init__(approximate=approximate)
 
 
-class Softplus(AppliedToInput, of="softplus"):
+class Softplus(UnaryFunctionModule, of="softplus"):
     """A smooth approximation of `ReLU`: ``log(1 + exp(beta x)) / beta``. Dugas et al. 2001.
 
     It is ``x`` where beta x exceeds `threshold`.
@@ -143,7 +143,7 @@ class Softplus(AppliedToInput, of="softplus"):
         super().__init__(beta=beta, threshold=threshold)
 
 
-class _Shrink(AppliedToInput):
+class _Shrink(UnaryFunctionModule):
     """Base class of functions that map small values to 0."""
 
     def __init__(self, lambd: float = 0.5) -> None:
@@ -161,14 +161,14 @@ class Hardshrink(_Shrink, of="hardshrink"):
     """Returns ``x``, but 0 within [-lambd, lambd]."""
 
 
-class GLU(AppliedToInput, of="glu"):
+class GLU(UnaryFunctionModule, of="glu"):
     """Gated linear unit: the first half along `dim` times the sigmoid of the second. Dauphin et al. 2017."""
 
     def __init__(self, dim: int = -1) -> None:
         super().__init__(dim=dim)
 
 
-class _Plain(AppliedToInput):
+class _NoSettings(UnaryFunctionModule):
     """Base class of functions without settings."""
 
     _settings = ()
@@ -177,23 +177,23 @@ class _Plain(AppliedToInput):
         super().__init__()
 
 
-class Softsign(_Plain, of="softsign"):
+class Softsign(_NoSettings, of="softsign"):
     """Softsign function: ``x / (1 + |x|)``. Turian, Bergstra and Bengio 2009."""
 
 
-class Tanhshrink(_Plain, of="tanhshrink"):
+class Tanhshrink(_NoSettings, of="tanhshrink"):
     """Tanhshrink function: ``x - tanh(x)``."""
 
 
-class LogSigmoid(_Plain, of="logsigmoid"):
+class LogSigmoid(_NoSettings, of="logsigmoid"):
     """The logarithm of the sigmoid, ``log(sigmoid(x))``, numerically stable."""
 
 
-class Sigmoid(_Plain, of="sigmoid"):
+class Sigmoid(_NoSettings, of="sigmoid"):
     """Sigmoid function: ``1 / (1 + exp(-x))``."""
 
 
-class Tanh(_Plain, of="tanh"):
+class Tanh(_NoSettings, of="tanh"):
     """Hyperbolic tangent: ``tanh(x)``."""
 
 
@@ -219,22 +219,22 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
-class _Along(AppliedToInput):
+class _AlongDim(UnaryFunctionModule):
     """Base class of functions along one dimension."""
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__(dim=dim)
 
 
-class Softmax(_Along, of="softmax"):
+class Softmax(_AlongDim, of="softmax"):
     """Softmax along `dim`: ``exp(x) / sum(exp(x))``, positive values that sum to 1."""
 
 
-class LogSoftmax(_Along, of="log_softmax"):
+class LogSoftmax(_AlongDim, of="log_softmax"):
     """The logarithm of the softmax along `dim`, ``log(softmax(x))``, numerically stable."""
 
 
-class Softmin(_Along, of="softmin"):
+class Softmin(_AlongDim, of="softmin"):
     """Softmin along `dim`: ``softmax(-x)``."""
 
 

@@ -13,10 +13,10 @@ from minigrad import functional as F
 from minigrad.core.dtypes import DType, as_dtype
 from minigrad.core.errors import DTypeError, ShapeError
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import check_share, tensor_of
+from minigrad.functional.checks import check_probability, check_tensor
 from minigrad.functional.creation import empty
 from minigrad.nn import init
-from minigrad.nn.layer import parts
+from minigrad.nn.layer_utils import split_with_concat_grad
 from minigrad.nn.linear import Linear
 from minigrad.nn.module import Module, Parameter
 
@@ -66,23 +66,23 @@ class MultiheadAttention(Module):
                 "MultiheadAttention: embed_dim must be divisible by num_heads, but got "
                 f"embed_dim={embed_dim} and num_heads={num_heads}."
             )
-        check_share(dropout, "MultiheadAttention", "dropout")
+        check_probability(dropout, "MultiheadAttention", "dropout")
         self.embed_dim, self.num_heads, self.head_dim = embed_dim, num_heads, embed_dim // num_heads
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
         self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
-        where: dict[str, Any] = {"device": device, "dtype": dtype}
+        factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
 
-        def parameter(*shape: int, there: bool) -> Parameter | None:
-            return Parameter(empty(*shape, **where)) if there else None
+        def make_parameter(*shape: int, enabled: bool) -> Parameter | None:
+            return Parameter(empty(*shape, **factory_kwargs)) if enabled else None
 
-        same = self.kdim == self.vdim == embed_dim
-        for name, width in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
-            self.register_parameter(f"{name}_proj_weight", parameter(embed_dim, width, there=not same))
-        self.register_parameter("in_proj_weight", parameter(3 * embed_dim, embed_dim, there=same))
-        self.register_parameter("in_proj_bias", parameter(3 * embed_dim, there=bias))
-        self.out_proj = Linear(embed_dim, embed_dim, bias, **where)
-        self.register_parameter("bias_k", parameter(1, 1, embed_dim, there=add_bias_kv))
-        self.register_parameter("bias_v", parameter(1, 1, embed_dim, there=add_bias_kv))
+        same_sizes = self.kdim == self.vdim == embed_dim
+        for name, in_size in (("q", embed_dim), ("k", self.kdim), ("v", self.vdim)):
+            self.register_parameter(f"{name}_proj_weight", make_parameter(embed_dim, in_size, enabled=not same_sizes))
+        self.register_parameter("in_proj_weight", make_parameter(3 * embed_dim, embed_dim, enabled=same_sizes))
+        self.register_parameter("in_proj_bias", make_parameter(3 * embed_dim, enabled=bias))
+        self.out_proj = Linear(embed_dim, embed_dim, bias, **factory_kwargs)
+        self.register_parameter("bias_k", make_parameter(1, 1, embed_dim, enabled=add_bias_kv))
+        self.register_parameter("bias_v", make_parameter(1, 1, embed_dim, enabled=add_bias_kv))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -118,62 +118,62 @@ class MultiheadAttention(Module):
                 "MultiheadAttention: need attn_mask if specifying the is_causal hint.\n"
                 "  Pass attn_mask=nn.Transformer.generate_square_subsequent_mask(L) too."
             )
-        self._check(query, key, value)
-        alone = query.ndim == 2
-        if alone:
+        self._check_inputs(query, key, value)
+        is_unbatched = query.ndim == 2
+        if is_unbatched:
             query, key, value = [x.unsqueeze(0) for x in (query, key, value)]
             key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
         elif not self.batch_first:
-            same = query is key and key is value
+            is_self_attention = query is key and key is value
             query = query.transpose(0, 1)
-            key, value = (query, query) if same else (key.transpose(0, 1), value.transpose(0, 1))
-        q, k, v = self._projected(query, key, value)
-        mask = self._mask(attn_mask, key_padding_mask, query, key)
-        k, v, mask = self._more_keys(k, v, mask)
-        q, k, v = [self._by_head(x) for x in (q, k, v)]
+            key, value = (query, query) if is_self_attention else (key.transpose(0, 1), value.transpose(0, 1))
+        q, k, v = self._in_projection(query, key, value)
+        mask = self._merge_masks(attn_mask, key_padding_mask, query, key)
+        k, v, mask = self._append_keys(k, v, mask)
+        q, k, v = [self._split_heads(x) for x in (q, k, v)]
         dropout = self.dropout if self.training else 0.0
         if need_weights:
-            found, weights = _weighed(q, k, v, mask, dropout)
-            shown: Tensor | None = weights.mean(1) if average_attn_weights else weights
+            attn_output, weights = _attend_with_weights(q, k, v, mask, dropout)
+            attn_weights: Tensor | None = weights.mean(1) if average_attn_weights else weights
         else:
-            found, shown = F.scaled_dot_product_attention(q, k, v, mask, dropout), None
-        output = self.out_proj(found.transpose(1, 2).flatten(2))
-        if alone:
-            return output.squeeze(0), None if shown is None else shown.squeeze(0)
-        return output if self.batch_first else output.transpose(0, 1), shown
+            attn_output, attn_weights = F.scaled_dot_product_attention(q, k, v, mask, dropout), None
+        output = self.out_proj(attn_output.transpose(1, 2).flatten(2))
+        if is_unbatched:
+            return output.squeeze(0), None if attn_weights is None else attn_weights.squeeze(0)
+        return output if self.batch_first else output.transpose(0, 1), attn_weights
 
-    def _check(self, query: Tensor, key: Tensor, value: Tensor) -> None:
+    def _check_inputs(self, query: Tensor, key: Tensor, value: Tensor) -> None:
         sizes = (self.embed_dim, self.kdim, self.vdim)
-        given = [tensor_of(x, "MultiheadAttention", "query, key or value") for x in (query, key, value)]
-        fits = all(x.ndim == query.ndim and x.shape[-1] == n for x, n in zip(given, sizes, strict=True))
-        if query.ndim not in (2, 3) or not fits or key.shape[:-1] != value.shape[:-1]:
-            order = (
+        inputs = [check_tensor(x, "MultiheadAttention", "query, key or value") for x in (query, key, value)]
+        shapes_match = all(x.ndim == query.ndim and x.shape[-1] == n for x, n in zip(inputs, sizes, strict=True))
+        if query.ndim not in (2, 3) or not shapes_match or key.shape[:-1] != value.shape[:-1]:
+            layout = (
                 "(N, L, {}), (N, S, {}) and (N, S, {})" if self.batch_first else "(L, N, {}), (S, N, {}) and (S, N, {})"
             )
             raise ShapeError(
-                f"MultiheadAttention: expected query, key and value of shapes {order.format(*sizes)}, or all without "
+                f"MultiheadAttention: expected query, key and value of shapes {layout.format(*sizes)}, or all without "
                 f"N, but got {query.shape}, {key.shape} and {value.shape}."
             )
 
-    def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _in_projection(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Project query, key and value, in one product if they are the same tensor."""
         if self.in_proj_weight is not None and query is key and key is value:
-            q, k, v = parts(F.linear(query, self.in_proj_weight, self.in_proj_bias), 3)
+            q, k, v = split_with_concat_grad(F.linear(query, self.in_proj_weight, self.in_proj_bias), 3)
             return q, k, v
         if self.in_proj_weight is not None:
-            weights: Any = parts(self.in_proj_weight, 3, 0)
+            weights: Any = split_with_concat_grad(self.in_proj_weight, 3, 0)
         else:
             weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
-        biases = (None, None, None) if self.in_proj_bias is None else parts(self.in_proj_bias, 3, 0)
+        biases = (None, None, None) if self.in_proj_bias is None else split_with_concat_grad(self.in_proj_bias, 3, 0)
         q, k, v = [F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
         return q, k, v
 
-    def _mask(self, mask: Any, padding: Any, query: Tensor, key: Tensor) -> Tensor | None:
+    def _merge_masks(self, mask: Any, padding: Any, query: Tensor, key: Tensor) -> Tensor | None:
         """Merge both masks into a float mask of shape (N or 1, heads or 1, L or 1, S)."""
         n, length, source = query.shape[0], query.shape[1], key.shape[1]
-        found: Tensor | None = None
+        merged: Tensor | None = None
         if mask is not None:
-            if tensor_of(mask, "MultiheadAttention", "attn_mask").shape not in (
+            if check_tensor(mask, "MultiheadAttention", "attn_mask").shape not in (
                 (length, source),
                 (n * self.num_heads, length, source),
             ):
@@ -181,44 +181,44 @@ class MultiheadAttention(Module):
                     f"MultiheadAttention: the shape of attn_mask is {mask.shape}, but should be {(length, source)} or "
                     f"{(n * self.num_heads, length, source)}."
                 )
-            found = _added(mask, query).reshape(-1, self.num_heads if mask.ndim == 3 else 1, length, source)
+            merged = _to_float_mask(mask, query).reshape(-1, self.num_heads if mask.ndim == 3 else 1, length, source)
         if padding is not None:
-            if tensor_of(padding, "MultiheadAttention", "key_padding_mask").shape != (n, source):
+            if check_tensor(padding, "MultiheadAttention", "key_padding_mask").shape != (n, source):
                 raise ShapeError(
                     "MultiheadAttention: the shape of key_padding_mask is "
                     f"{padding.shape}, but should be {(n, source)}."
                 )
-            hidden = _added(padding, query)[:, None, None, :]
-            found = hidden if found is None else found + hidden
-        return found
+            padding_mask = _to_float_mask(padding, query)[:, None, None, :]
+            merged = padding_mask if merged is None else merged + padding_mask
+        return merged
 
-    def _more_keys(self, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _append_keys(self, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
         """Append learned or zero keys and values, and pad the mask to allow attention to them."""
-        added = 0
+        num_added = 0
         if self.bias_k is not None and self.bias_v is not None:
             k, v = [F.cat([x, b.expand(x.shape[0], 1, -1)], 1) for x, b in ((k, self.bias_k), (v, self.bias_v))]
-            added = 1
+            num_added = 1
         if self.add_zero_attn:
             k, v = [F.cat([x, x.new_zeros((x.shape[0], 1, x.shape[2]))], 1) for x in (k, v)]
-            added += 1
-        return k, v, F.pad(mask, (0, added)) if mask is not None and added else mask
+            num_added += 1
+        return k, v, F.pad(mask, (0, num_added)) if mask is not None and num_added else mask
 
-    def _by_head(self, x: Tensor) -> Tensor:
+    def _split_heads(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
 
 
-def _added(mask: Tensor, like: Tensor) -> Tensor:
+def _to_float_mask(mask: Tensor, scores: Tensor) -> Tensor:
     """Convert a mask to floats to add to scores: -inf where a bool mask is True."""
     if mask.dtype is as_dtype(bool):
-        return F.where(mask, float("-inf"), like.new_zeros(()))
+        return F.where(mask, float("-inf"), scores.new_zeros(()))
     if not mask.dtype.is_floating_point:
         raise DTypeError(
             f"MultiheadAttention: only bool and floating types of masks are supported, not {mask.dtype.name}."
         )
-    return mask.to(like.dtype)
+    return mask.to(scores.dtype)
 
 
-def _weighed(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> tuple[Tensor, Tensor]:
+def _attend_with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> tuple[Tensor, Tensor]:
     """Compute `functional.scaled_dot_product_attention`, and return the attention weights too."""
     scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)
     weights = F.softmax(scores if mask is None else scores + mask, -1)

@@ -6,27 +6,27 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
-from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, a_kind
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, describe_type
 from minigrad.core.tensor import Tensor
 from minigrad.nn.module import Module, Parameter
 
 __all__ = ["Identity", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
-Self = TypeVar("Self", bound="_Numbered")
+Self = TypeVar("Self", bound="_IndexedContainer")
 
 
-def _place(name: str, index: Any, count: int) -> str:
+def _key_at(name: str, index: Any, length: int) -> str:
     """Return the key of the item at `index`, which may be negative."""
     try:
-        place = operator.index(index)
+        position = operator.index(index)
     except TypeError:
         raise DTypeError(f"{name}: indices must be integers or slices, but got {index!r}.") from None
-    if not -count <= place < count:
-        raise ShapeError(f"{name}: index {place} is out of range for length {count}.")
-    return str(place % count)
+    if not -length <= position < length:
+        raise ShapeError(f"{name}: index {position} is out of range for length {length}.")
+    return str(position % length)
 
 
-class _Numbered(Module):
+class _IndexedContainer(Module):
     """Base class of containers that name their modules "0", "1", …"""
 
     def __len__(self) -> int:
@@ -41,22 +41,22 @@ class _Numbered(Module):
     def __getitem__(self, index: int) -> Any: ...
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return self._of(list(self)[index])
-        return self._modules[_place(type(self).__name__, index, len(self))]
+            return self._from_modules(list(self)[index])
+        return self._modules[_key_at(type(self).__name__, index, len(self))]
 
-    def _of(self, modules: list[Any]) -> Any:
+    def _from_modules(self, modules: list[Any]) -> Any:
         """Create a container of the same type."""
         return type(self)(modules)  # type: ignore[call-arg]
 
     def __setitem__(self, index: int, module: Module) -> None:
-        setattr(self, _place(type(self).__name__, index, len(self)), module)
+        setattr(self, _key_at(type(self).__name__, index, len(self)), module)
 
     def __delitem__(self, index: int | slice) -> None:
         modules = list(self)
-        del modules[index if isinstance(index, slice) else int(_place(type(self).__name__, index, len(self)))]
-        self._refill(modules)
+        del modules[index if isinstance(index, slice) else int(_key_at(type(self).__name__, index, len(self)))]
+        self._replace_all(modules)
 
-    def _refill(self, modules: Sequence[Any]) -> None:
+    def _replace_all(self, modules: Sequence[Any]) -> None:
         for k, module in enumerate(modules):  # before any is removed
             self._check_child(module, f"{type(self).__name__}: {k}")
         self._modules.clear()
@@ -69,10 +69,10 @@ class _Numbered(Module):
 
     def extend(self: Self, modules: Iterable[Module]) -> Self:
         """Append modules to the end."""
-        given = list(modules)
-        for k, module in enumerate(given, len(self)):
+        new_modules = list(modules)
+        for k, module in enumerate(new_modules, len(self)):
             self._check_child(module, f"{type(self).__name__}: {k}")
-        for module in given:
+        for module in new_modules:
             self.append(module)
         return self
 
@@ -80,7 +80,7 @@ class _Numbered(Module):
         """Insert a module before `index`, renumbering those after it."""
         modules = list(self)
         modules.insert(index, module)
-        self._refill(modules)
+        self._replace_all(modules)
         return self
 
     def pop(self, index: int) -> Any:
@@ -90,7 +90,7 @@ class _Numbered(Module):
         return module
 
 
-class Sequential(_Numbered):
+class Sequential(_IndexedContainer):
     """A sequence of modules: each receives the output of the previous one. A dict argument names them.
 
     >>> import minigrad as mg
@@ -101,10 +101,10 @@ class Sequential(_Numbered):
 
     def __init__(self, *modules: Any) -> None:
         super().__init__()
-        named: Mapping[str, Module] = {str(k): module for k, module in enumerate(modules)}
+        named_modules: Mapping[str, Module] = {str(k): module for k, module in enumerate(modules)}
         if len(modules) == 1 and isinstance(modules[0], Mapping):
-            named = modules[0]
-        for name, module in named.items():
+            named_modules = modules[0]
+        for name, module in named_modules.items():
             self.add_module(name, module)
 
     def forward(self, input: Any) -> Any:
@@ -113,40 +113,44 @@ class Sequential(_Numbered):
             input = module(input)  # type: ignore[misc]
         return input
 
-    def _of(self, modules: list[Any]) -> Any:
+    def _from_modules(self, modules: list[Any]) -> Any:
         names = {id(module): name for name, module in self._modules.items()}
-        numbered = all(name.isdigit() for name in self._modules)
-        return type(self)(*modules) if numbered else type(self)({names[id(module)]: module for module in modules})
+        has_default_names = all(name.isdigit() for name in self._modules)
+        return (
+            type(self)(*modules) if has_default_names else type(self)({names[id(module)]: module for module in modules})
+        )
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return self._of(list(self)[index])
-        return list(self)[int(_place(type(self).__name__, index, len(self)))]
+            return self._from_modules(list(self)[index])
+        return list(self)[int(_key_at(type(self).__name__, index, len(self)))]
 
     def __setitem__(self, index: int, module: Module) -> None:
-        setattr(self, list(self._modules)[int(_place(type(self).__name__, index, len(self)))], module)
+        setattr(self, list(self._modules)[int(_key_at(type(self).__name__, index, len(self)))], module)
 
     def __add__(self, other: Sequential) -> Sequential:
-        return Sequential(*self, *self._checked(other))
+        return Sequential(*self, *self._check_sequential(other))
 
     def __iadd__(self, other: Sequential) -> Sequential:
-        return self.extend(self._checked(other))
+        return self.extend(self._check_sequential(other))
 
-    def _checked(self, other: Any) -> list[Any]:
+    def _check_sequential(self, other: Any) -> list[Any]:
         if not isinstance(other, Sequential):
-            raise DTypeError(f"Sequential: + expected a Sequential, but got {a_kind(other)}.\n  Write append(module).")
+            raise DTypeError(
+                f"Sequential: + expected a Sequential, but got {describe_type(other)}.\n  Write append(module)."
+            )
         return list(other)
 
     def __mul__(self, times: int) -> Sequential:
         """Repeat the modules `times` times; the copies share their parameters."""
-        return Sequential(*self._repeated(times))
+        return Sequential(*self._repeat(times))
 
     __rmul__ = __mul__
 
     def __imul__(self, times: int) -> Sequential:
-        return self.extend(self._repeated(times)[len(self) :])
+        return self.extend(self._repeat(times)[len(self) :])
 
-    def _repeated(self, times: Any) -> list[Any]:
+    def _repeat(self, times: Any) -> list[Any]:
         if isinstance(times, bool) or not isinstance(times, int):
             raise DTypeError(f"Sequential: * expected an int, but got {times!r:.40}.")
         if times < 1:
@@ -154,7 +158,7 @@ class Sequential(_Numbered):
         return list(self) * times
 
 
-class ModuleList(_Numbered):
+class ModuleList(_IndexedContainer):
     """A list of modules, without a `forward`: ``for block in self.blocks: x = block(x)``."""
 
     _folds = True
@@ -170,67 +174,67 @@ class ModuleList(_Numbered):
         return self.extend(other)
 
 
-class _Named(Module):
+class _NamedContainer(Module):
     """Base class of containers of named modules or parameters, in insertion order."""
 
-    _what: str  # the kind of item, for messages
+    _item_kind: str  # the kind of item, for messages
 
     @property
-    def _table(self) -> dict[str, Any]:
+    def _items(self) -> dict[str, Any]:
         raise NotImplementedError
 
     def __getitem__(self, key: str) -> Any:
-        if key not in self._table:
-            name, here = type(self).__name__, ", ".join(self._table) or "none"
-            raise KeyError(f"{name} has no {self._what} {key!r}; it has {here}.")
-        return self._table[key]
+        if key not in self._items:
+            name, existing = type(self).__name__, ", ".join(self._items) or "none"
+            raise KeyError(f"{name} has no {self._item_kind} {key!r}; it has {existing}.")
+        return self._items[key]
 
     def __delitem__(self, key: str) -> None:
-        del self._table[key]
+        del self._items[key]
 
     def __len__(self) -> int:
-        return len(self._table)
+        return len(self._items)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._table)
+        return iter(self._items)
 
     def __contains__(self, key: object) -> bool:
-        return key in self._table
+        return key in self._items
 
     def keys(self) -> Iterable[str]:
         """Return the keys."""
-        return self._table.keys()
+        return self._items.keys()
 
     def values(self) -> Iterable[Any]:
         """Return the values."""
-        return self._table.values()
+        return self._items.values()
 
     def items(self) -> Iterable[tuple[str, Any]]:
         """Return the (key, value) pairs."""
-        return self._table.items()
+        return self._items.items()
 
     def pop(self, key: str) -> Any:
         """Remove `key` and return its value."""
-        found = self[key]
+        value = self[key]
         del self[key]
-        return found
+        return value
 
     def clear(self) -> None:
         """Remove all items."""
-        self._table.clear()
+        self._items.clear()
 
 
-class ModuleDict(_Named):
+class ModuleDict(_NamedContainer):
     """A dict of modules, in insertion order."""
 
-    _what = "module"
+    _item_kind = "module"
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
         self.update(modules or {})
 
     @property
-    def _table(self) -> dict[str, Any]:
+    def _items(self) -> dict[str, Any]:
         return self._modules
 
     def __setitem__(self, key: str, module: Module) -> None:
@@ -238,10 +242,10 @@ class ModuleDict(_Named):
 
     def update(self, modules: Any) -> None:
         """Add the modules of a mapping or an iterable of pairs."""
-        given = list(modules.items() if hasattr(modules, "items") else modules)
-        for name, module in given:
+        new_items = list(modules.items() if hasattr(modules, "items") else modules)
+        for name, module in new_items:
             self._check_child(module, f"ModuleDict: {name}")
-        for name, module in given:
+        for name, module in new_items:
             self[name] = module
 
 
@@ -261,14 +265,14 @@ class ParameterList(Module):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return ParameterList(list(self)[index])
-        return self._parameters[_place("ParameterList", index, len(self))]
+        return self._parameters[_key_at("ParameterList", index, len(self))]
 
     def __setitem__(self, index: int, value: Any) -> None:
-        self._parameters[_place("ParameterList", index, len(self))] = _parameter("ParameterList", value)
+        self._parameters[_key_at("ParameterList", index, len(self))] = _as_parameter("ParameterList", value)
 
     def append(self, value: Any) -> ParameterList:
         """Append a parameter to the end."""
-        self.register_parameter(str(len(self)), _parameter("ParameterList", value))
+        self.register_parameter(str(len(self)), _as_parameter("ParameterList", value))
         return self
 
     def extend(self, values: Iterable[Any]) -> ParameterList:
@@ -281,24 +285,24 @@ class ParameterList(Module):
         return self.extend(values)
 
     def extra_repr(self) -> str:
-        return _shapes(self._parameters)
+        return _describe_parameters(self._parameters)
 
 
-class ParameterDict(_Named):
+class ParameterDict(_NamedContainer):
     """A dict of parameters, in insertion order. Converts tensors to parameters."""
 
-    _what = "parameter"
+    _item_kind = "parameter"
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
         self.update(parameters or {})
 
     @property
-    def _table(self) -> dict[str, Any]:
+    def _items(self) -> dict[str, Any]:
         return self._parameters
 
     def __setitem__(self, key: str, value: Any) -> None:
-        self.register_parameter(key, None if value is None else _parameter("ParameterDict", value))
+        self.register_parameter(key, None if value is None else _as_parameter("ParameterDict", value))
 
     def update(self, parameters: Any) -> None:
         """Add the parameters of a mapping or an iterable of pairs."""
@@ -309,9 +313,9 @@ class ParameterDict(_Named):
         return reversed(self._parameters)
 
     def __or__(self, other: Any) -> ParameterDict:
-        found = self.copy()
-        found.update(other)
-        return found
+        merged = self.copy()
+        merged.update(other)
+        return merged
 
     def __ror__(self, other: Any) -> ParameterDict:
         return ParameterDict(other) | self
@@ -343,7 +347,7 @@ class ParameterDict(_Named):
         return ParameterDict(dict.fromkeys(keys, default))
 
     def extra_repr(self) -> str:
-        return _shapes(self._parameters)
+        return _describe_parameters(self._parameters)
 
 
 class Identity(Module):
@@ -357,14 +361,14 @@ class Identity(Module):
         return input
 
 
-def _parameter(name: str, value: Any) -> Parameter:
+def _as_parameter(name: str, value: Any) -> Parameter:
     if isinstance(value, Parameter):
         return value
     if not isinstance(value, Tensor):
-        raise DTypeError(f"{name}: expected a Parameter or Tensor, but got {a_kind(value)}.")
+        raise DTypeError(f"{name}: expected a Parameter or Tensor, but got {describe_type(value)}.")
     return Parameter(value, value.dtype.is_floating_point)
 
 
-def _shapes(parameters: Mapping[str, Parameter | None]) -> str:
-    shown = {name: x for name, x in parameters.items() if x is not None}
-    return "\n".join(f"({name}): Parameter of {x.dtype.name} {x.shape}" for name, x in shown.items())
+def _describe_parameters(parameters: Mapping[str, Parameter | None]) -> str:
+    present = {name: x for name, x in parameters.items() if x is not None}
+    return "\n".join(f"({name}): Parameter of {x.dtype.name} {x.shape}" for name, x in present.items())

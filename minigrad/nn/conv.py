@@ -9,18 +9,18 @@ from minigrad import functional as F
 from minigrad.core.dtypes import DType
 from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import Ints, check_option, ints_of
+from minigrad.functional.checks import Ints, check_option, to_int_tuple
 from minigrad.functional.creation import empty
 from minigrad.nn import init
-from minigrad.nn.layer import draw_bias
+from minigrad.nn.layer_utils import draw_bias
 from minigrad.nn.module import Module, Parameter
 
 __all__ = ["Conv1d", "Conv2d", "ConvTranspose1d", "ConvTranspose2d"]
 
-_MODES = ("zeros", "reflect", "replicate", "circular")
+_PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _Conv(Module):
+class _ConvNd(Module):
     """Base class of convolutions. `weight` is (out, in / groups, *kernel); transposed, (in, out / groups, *kernel)."""
 
     dims: int
@@ -50,22 +50,22 @@ class _Conv(Module):
                 f"{name}: in_channels and out_channels must be divisible by groups, but got "
                 f"in_channels={in_channels}, out_channels={out_channels} and groups={groups}."
             )
-        check_option(padding_mode, _MODES, name, "padding_mode")
+        check_option(padding_mode, _PADDING_MODES, name, "padding_mode")
         self.in_channels, self.out_channels = in_channels, out_channels
-        self.kernel_size = ints_of(kernel_size, self.dims, name, "kernel_size", 1)
-        self.stride = ints_of(stride, self.dims, name, "stride", 1)
+        self.kernel_size = to_int_tuple(kernel_size, self.dims, name, "kernel_size", 1)
+        self.stride = to_int_tuple(stride, self.dims, name, "stride", 1)
         if isinstance(padding, str):
             check_option(padding, ("valid", "same"), name, "padding")
             if padding == "same" and max(self.stride) > 1:
                 raise ArgumentError(
                     f"{name}: padding='same' is not supported for strided convolutions, but got {stride=}."
                 )
-        self.padding = padding if isinstance(padding, str) else ints_of(padding, self.dims, name, "padding")
-        self.dilation = ints_of(dilation, self.dims, name, "dilation", 1)
-        self.output_padding = ints_of(output_padding, self.dims, name, "output_padding")
+        self.padding = padding if isinstance(padding, str) else to_int_tuple(padding, self.dims, name, "padding")
+        self.dilation = to_int_tuple(dilation, self.dims, name, "dilation", 1)
+        self.output_padding = to_int_tuple(output_padding, self.dims, name, "output_padding")
         self.groups, self.padding_mode = groups, padding_mode
-        first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
-        self.weight = Parameter(empty(first, second // groups, *self.kernel_size, device=device, dtype=dtype))
+        rows, columns = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
+        self.weight = Parameter(empty(rows, columns // groups, *self.kernel_size, device=device, dtype=dtype))
         self.register_parameter("bias", Parameter(empty(out_channels, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
@@ -74,58 +74,64 @@ class _Conv(Module):
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         draw_bias(self.bias, self.weight)
 
-    def _around(self) -> list[int]:
+    def _padding_per_side(self) -> list[int]:
         """Return the padding before and after each dimension, last dimension first, as for `functional.pad`."""
         if self.padding == "valid":
             return [0] * (2 * self.dims)
         if self.padding == "same":
-            reach = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
-            return [n for r in reversed(reach) for n in (r // 2, r - r // 2)]
-        around: Any = self.padding
-        return [n for p in reversed(around) for n in (p, p)]
+            total_padding = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
+            return [n for r in reversed(total_padding) for n in (r // 2, r - r // 2)]
+        padding: Any = self.padding
+        return [n for p in reversed(padding) for n in (p, p)]
 
-    def _correlated(self, function: Any, input: Tensor) -> Tensor:
+    def _conv_forward(self, function: Any, input: Tensor) -> Tensor:
         padding: Any = self.padding
         if self.padding_mode != "zeros":
-            input, padding = F.pad(input, self._around(), self.padding_mode), 0
+            input, padding = F.pad(input, self._padding_per_side(), self.padding_mode), 0
         result: Tensor = function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
         return result
 
-    def _spread(self, function: Any, input: Tensor, output_size: Any) -> Tensor:
-        more = self.output_padding if output_size is None else self._more(input, output_size)
-        settings = (self.stride, self.padding, more, self.groups, self.dilation)
+    def _transposed_forward(self, function: Any, input: Tensor, output_size: Any) -> Tensor:
+        output_padding = self.output_padding if output_size is None else self._output_padding(input, output_size)
+        settings = (self.stride, self.padding, output_padding, self.groups, self.dilation)
         result: Tensor = function(input, self.weight, self.bias, *settings)
         return result
 
-    def _more(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
+    def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
         """Return the output_padding that yields `output_size`, whose leading dimensions are ignored."""
         name = type(self).__name__
-        wanted = ints_of(tuple(output_size)[-self.dims :], self.dims, name, "output_size")
-        lines = zip(
-            wanted, input.shape[-self.dims :], self.stride, self.padding, self.dilation, self.kernel_size, strict=True
+        requested = to_int_tuple(tuple(output_size)[-self.dims :], self.dims, name, "output_size")
+        dimensions = zip(
+            requested,
+            input.shape[-self.dims :],
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.kernel_size,
+            strict=True,
         )
-        more = tuple(n - ((m - 1) * s - 2 * p + d * (k - 1) + 1) for n, m, s, p, d, k in lines)
-        if any(not 0 <= n < s for n, s in zip(more, self.stride, strict=True)):
-            least = tuple(n - m for n, m in zip(wanted, more, strict=True))
+        output_padding = tuple(n - ((m - 1) * s - 2 * p + d * (k - 1) + 1) for n, m, s, p, d, k in dimensions)
+        if any(not 0 <= n < s for n, s in zip(output_padding, self.stride, strict=True)):
+            min_sizes = tuple(n - m for n, m in zip(requested, output_padding, strict=True))
             raise ShapeError(
-                f"{name}: requested output_size={tuple(wanted)}, but for an input of shape {input.shape} with stride "
-                f"{self.stride} valid sizes range from {least} to less than that plus stride."
+                f"{name}: requested output_size={tuple(requested)}, but for an input of shape {input.shape} with "
+                f"stride {self.stride} valid sizes range from {min_sizes} to less than that plus stride."
             )
-        return more
+        return output_padding
 
     def extra_repr(self) -> str:
         parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
-        usual = (0,) * self.dims
-        parts += [f"padding={self.padding}"] * (self.padding != usual)
+        zeros = (0,) * self.dims
+        parts += [f"padding={self.padding}"] * (self.padding != zeros)
         parts += [f"dilation={self.dilation}"] * (self.dilation != (1,) * self.dims)
-        parts += [f"output_padding={self.output_padding}"] * (self.output_padding != usual)
+        parts += [f"output_padding={self.output_padding}"] * (self.output_padding != zeros)
         parts += [f"groups={self.groups}"] * (self.groups != 1)
         parts += ["bias=False"] * (self.bias is None)
         parts += [f"padding_mode={self.padding_mode}"] * (self.padding_mode != "zeros")
         return ", ".join(parts)
 
 
-class Conv1d(_Conv):
+class Conv1d(_ConvNd):
     """Applies a 1D convolution to (N, in, L) or (in, L): see `functional.conv1d`.
 
     `weight` is (out, in / groups, k), `bias` (out,).
@@ -134,10 +140,10 @@ class Conv1d(_Conv):
     dims = 1
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._correlated(F.conv1d, input)
+        return self._conv_forward(F.conv1d, input)
 
 
-class Conv2d(_Conv):
+class Conv2d(_ConvNd):
     """Applies a 2D convolution to (N, in, H, W) or (in, H, W): see `functional.conv2d`.
 
     `weight` is (out, in / groups, kH, kW), `bias` (out,); both are initialised from U(-k, k), where
@@ -153,10 +159,10 @@ class Conv2d(_Conv):
     dims = 2
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._correlated(F.conv2d, input)
+        return self._conv_forward(F.conv2d, input)
 
 
-class _ConvTranspose(_Conv):
+class _ConvTransposeNd(_ConvNd):
     """Base class of transposed convolutions: they order their arguments differently and pad with zeros only."""
 
     transposed = True
@@ -185,7 +191,7 @@ class _ConvTranspose(_Conv):
         super().__init__(in_channels, out_channels, kernel_size, *settings, output_padding=output_padding)
 
 
-class ConvTranspose1d(_ConvTranspose):
+class ConvTranspose1d(_ConvTransposeNd):
     """Applies a 1D transposed convolution to (N, in, L) or (in, L): see `functional.conv_transpose1d`.
 
     `weight` is (in, out / groups, k), `bias` (out,).
@@ -195,10 +201,10 @@ class ConvTranspose1d(_ConvTranspose):
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """Compute the output; `output_size` resolves the ambiguity of its size."""
-        return self._spread(F.conv_transpose1d, input, output_size)
+        return self._transposed_forward(F.conv_transpose1d, input, output_size)
 
 
-class ConvTranspose2d(_ConvTranspose):
+class ConvTranspose2d(_ConvTransposeNd):
     """Applies a 2D transposed convolution to (N, in, H, W) or (in, H, W): see `functional.conv_transpose2d`.
 
     `weight` is (in, out / groups, kH, kW), `bias` (out,).
@@ -212,4 +218,4 @@ class ConvTranspose2d(_ConvTranspose):
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """Compute the output; `output_size`, (height, width), resolves the ambiguity of its size."""
-        return self._spread(F.conv_transpose2d, input, output_size)
+        return self._transposed_forward(F.conv_transpose2d, input, output_size)

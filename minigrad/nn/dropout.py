@@ -6,15 +6,15 @@ from typing import Any
 
 from minigrad import functional as F
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import check_share
-from minigrad.nn.applied import AppliedToInput
+from minigrad.functional.checks import check_probability
+from minigrad.nn.function_module import UnaryFunctionModule
 
 __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "FeatureAlphaDropout"]
 
 
-class _Dropout(AppliedToInput):
+class _Dropout(UnaryFunctionModule):
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        check_share(p, type(self).__name__, "p")
+        check_probability(p, type(self).__name__, "p")
         super().__init__(p=p, inplace=inplace)
 
     def forward(self, input: Tensor) -> Any:
@@ -45,7 +45,7 @@ class Dropout2d(_Dropout, of="dropout2d"):
 
 
 class AlphaDropout(_Dropout, of="alpha_dropout"):
-    """Dropout that preserves mean 0 and variance 1, for networks of `SELU`. Klambauer et al. 2017."""
+    """Dropout that preserves mean 0 and variance 1, for networks with `SELU` activations. Klambauer et al. 2017."""
 
 
 class FeatureAlphaDropout(_Dropout, of="feature_alpha_dropout"):

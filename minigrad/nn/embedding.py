@@ -9,7 +9,7 @@ from minigrad.core.dtypes import DType
 from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.core.grad_mode import no_grad
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import check_option, floats_of
+from minigrad.functional.checks import check_floating, check_option
 from minigrad.functional.creation import empty
 from minigrad.nn import init
 from minigrad.nn.module import Module, Parameter
@@ -17,12 +17,12 @@ from minigrad.nn.module import Module, Parameter
 __all__ = ["Embedding", "EmbeddingBag"]
 
 
-class _Table(Module):
+class _EmbeddingBase(Module):
     """Base class of embeddings. Rows are initialised from N(0, 1), and that at `padding_idx` to 0."""
 
     weight: Parameter
 
-    def _fill(
+    def _init_weight(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, sparse: bool, device: Any, dtype: Any
     ) -> None:
         """Validate and store the common options, and create the weight."""
@@ -46,7 +46,7 @@ class _Table(Module):
                 self.weight[self.padding_idx].zero_()
 
 
-class Embedding(_Table):
+class Embedding(_EmbeddingBase):
     """Looks up rows of `weight`, (num_embeddings, embedding_dim), by index: from (…) to (…, embedding_dim).
 
     Rows are initialised from N(0, 1); that at `padding_idx` is 0 and receives no gradient. For `max_norm`, `norm_type`
@@ -72,7 +72,7 @@ class Embedding(_Table):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        self._fill(num_embeddings, embedding_dim, padding_idx, sparse, device, dtype)
+        self._init_weight(num_embeddings, embedding_dim, padding_idx, sparse, device, dtype)
         self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
 
     @classmethod
@@ -87,20 +87,20 @@ class Embedding(_Table):
         sparse: bool = False,
     ) -> Embedding:
         """Create an embedding from the rows of a matrix. They are trainable unless `freeze`."""
-        rows, size = _sizes(embeddings)
-        table = cls(rows, size, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
-        table.weight = Parameter(embeddings, not freeze)
-        return table
+        rows, size = _matrix_shape(embeddings)
+        module = cls(rows, size, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+        module.weight = Parameter(embeddings, not freeze)
+        return module
 
     def forward(self, input: Tensor) -> Any:
-        more = (self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
-        return F.embedding(input, self.weight, self.padding_idx, *more)
+        options = (self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
+        return F.embedding(input, self.weight, self.padding_idx, *options)
 
     def extra_repr(self) -> str:
-        return f"{self.num_embeddings}, {self.embedding_dim}{_told(self)}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{_format_options(self)}"
 
 
-class EmbeddingBag(_Table):
+class EmbeddingBag(_EmbeddingBase):
     """Computes the "mean", "sum" or "max" of bags of rows of `weight`: see `functional.embedding_bag`.
 
     Bags are the rows of (B, N), or slices of a 1-D input that begin at `offsets`. Rows are initialised from N(0, 1);
@@ -128,7 +128,7 @@ class EmbeddingBag(_Table):
     ) -> None:
         super().__init__()
         check_option(mode, ("mean", "sum", "max"), "EmbeddingBag", "mode")
-        self._fill(num_embeddings, embedding_dim, padding_idx, sparse, device, dtype)
+        self._init_weight(num_embeddings, embedding_dim, padding_idx, sparse, device, dtype)
         self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         self.mode, self.include_last_offset = mode, include_last_offset
 
@@ -146,31 +146,31 @@ class EmbeddingBag(_Table):
         padding_idx: int | None = None,
     ) -> EmbeddingBag:
         """Create an embedding from the rows of a matrix. They are trainable unless `freeze`."""
-        rows, size = _sizes(embeddings)
+        rows, size = _matrix_shape(embeddings)
         options = (max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx)
-        table = cls(rows, size, *options)
-        table.weight = Parameter(embeddings, not freeze)
-        return table
+        module = cls(rows, size, *options)
+        module.weight = Parameter(embeddings, not freeze)
+        return module
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
-        more: Any = {"include_last_offset": self.include_last_offset, "padding_idx": self.padding_idx}
-        more |= {name: getattr(self, name) for name in ("max_norm", "norm_type", "scale_grad_by_freq", "sparse")}
+        options: Any = {"include_last_offset": self.include_last_offset, "padding_idx": self.padding_idx}
+        options |= {name: getattr(self, name) for name in ("max_norm", "norm_type", "scale_grad_by_freq", "sparse")}
         return F.embedding_bag(
-            input, self.weight, offsets, mode=self.mode, per_sample_weights=per_sample_weights, **more
+            input, self.weight, offsets, mode=self.mode, per_sample_weights=per_sample_weights, **options
         )
 
     def extra_repr(self) -> str:
-        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}{_told(self)}"
+        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}{_format_options(self)}"
 
 
-def _sizes(embeddings: Tensor) -> tuple[int, int]:
-    if floats_of(embeddings, "from_pretrained", "embeddings").ndim != 2:
+def _matrix_shape(embeddings: Tensor) -> tuple[int, int]:
+    if check_floating(embeddings, "from_pretrained", "embeddings").ndim != 2:
         raise ShapeError(f"from_pretrained: expected embeddings to be 2-dimensional, but got shape {embeddings.shape}.")
     rows, size = embeddings.shape
     return rows, size
 
 
-def _told(table: Any) -> str:
+def _format_options(module: Any) -> str:
     """Return the options that differ from their defaults, as in PyTorch's `repr`."""
-    usual = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False}
-    return "".join(f", {name}={getattr(table, name)}" for name, x in usual.items() if getattr(table, name) != x)
+    defaults = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False}
+    return "".join(f", {name}={getattr(module, name)}" for name, x in defaults.items() if getattr(module, name) != x)

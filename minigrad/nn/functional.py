@@ -6,10 +6,10 @@ from minigrad import functional
 from minigrad.functional import *  # noqa: F403 -- an alias
 
 __all__ = functional.__all__
-__path__: list[str] = []  # no submodules: `pytorch.modules` reports imports of missing ones
+__path__: list[str] = []  # no submodules: `pytorch.import_hooks` reports imports of missing ones
 
 
 def __getattr__(name: str) -> Any:
-    from minigrad.pytorch.modules import absent
+    from minigrad.pytorch.import_hooks import resolve_missing
 
-    return absent(__name__, name)
+    return resolve_missing(__name__, name)

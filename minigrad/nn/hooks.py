@@ -10,15 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.autograd import Function
-from minigrad.core.errors import check_function
+from minigrad.core.errors import check_callable
 from minigrad.core.tensor import RemovableHandle, Tensor
 
-__all__ = ["Hookable", "Hooks", "added", "called", "passes_gradients"]
+__all__ = ["ModuleHooks", "ModuleHooksMixin", "add_hook", "call_with_hooks", "is_backward_hook"]
 
 Hook = tuple[Callable[..., Any], bool]
 
 
-class Hooks:
+class ModuleHooks:
     """The hooks of one module by kind, each with a flag for keyword arguments."""
 
     def __init__(self) -> None:
@@ -28,129 +28,131 @@ class Hooks:
         self.backward_after: dict[Any, Hook] = {}
 
 
-def added(hooks: dict[Any, Hook], hook: Callable[..., Any], with_kwargs: bool, prepend: bool) -> RemovableHandle:
+def add_hook(hooks: dict[Any, Hook], hook: Callable[..., Any], with_kwargs: bool, prepend: bool) -> RemovableHandle:
     """Add `hook` after the existing ones, or before them if `prepend`. Raises DTypeError unless it is callable."""
-    check_function(hook, "hook")
-    others = dict(hooks)
+    check_callable(hook, "hook")
+    existing = dict(hooks)
     if prepend:
         hooks.clear()
     handle = RemovableHandle(hooks, (hook, with_kwargs))  # type: ignore[arg-type]
-    hooks.update(others)
+    hooks.update(existing)
     return handle
 
 
-def called(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_with_hooks(module: Any, hooks: ModuleHooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call the `forward` of `module` between its hooks, and return the output."""
     for hook, with_kwargs in tuple(hooks.before.values()):
-        found = hook(module, args, kwargs) if with_kwargs else hook(module, args)
-        if found is not None and with_kwargs:
-            args, kwargs = found
-        elif found is not None:
-            args = found if isinstance(found, tuple) else (found,)
-    passage = None
+        result = hook(module, args, kwargs) if with_kwargs else hook(module, args)
+        if result is not None and with_kwargs:
+            args, kwargs = result
+        elif result is not None:
+            args = result if isinstance(result, tuple) else (result,)
+    backward_call = None
     if hooks.backward_before or hooks.backward_after:
-        passage = _Passage(module, hooks)
-        args = passage.entered(args)
+        backward_call = _BackwardHookCall(module, hooks)
+        args = backward_call.wrap_inputs(args)
     output = module.forward(*args, **kwargs)
     for hook, with_kwargs in tuple(hooks.after.values()):
-        found = hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
-        output = output if found is None else found
-    return output if passage is None else passage.left(output)
+        result = hook(module, args, kwargs, output) if with_kwargs else hook(module, args, output)
+        output = output if result is None else result
+    return output if backward_call is None else backward_call.wrap_outputs(output)
 
 
-class _Passage:
+class _BackwardHookCall:
     """One call of a module with backward hooks, which collects the gradients of outputs and then of inputs."""
 
-    def __init__(self, module: Any, hooks: Hooks) -> None:
+    def __init__(self, module: Any, hooks: ModuleHooks) -> None:
         self._module, self._hooks = module, hooks
-        self._inputs = 0
-        self._reached = False  # whether any input requires a gradient
+        self._num_inputs = 0
+        self._inputs_require_grad = False  # whether any input requires a gradient
         self._outputs: tuple[Any, ...] = ()
 
-    def entered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        self._inputs = len(args)
-        self._reached = any(isinstance(x, Tensor) and x.requires_grad for x in args)
-        return self._through(args, self._at_inputs) if self._reached else args
+    def wrap_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        self._num_inputs = len(args)
+        self._inputs_require_grad = any(isinstance(x, Tensor) and x.requires_grad for x in args)
+        return self._apply_identity(args, self._on_input_gradients) if self._inputs_require_grad else args
 
-    def left(self, output: Any) -> Any:
-        several = isinstance(output, tuple)
-        found = self._through(output if several else (output,), self._at_outputs)
-        return found if several else found[0]
+    def wrap_outputs(self, output: Any) -> Any:
+        is_tuple = isinstance(output, tuple)
+        wrapped = self._apply_identity(output if is_tuple else (output,), self._on_output_gradients)
+        return wrapped if is_tuple else wrapped[0]
 
     @staticmethod
-    def _through(items: tuple[Any, ...], seen: Callable[..., Any]) -> tuple[Any, ...]:
-        """Pass the tensors among `items` through one identity operation whose backward calls `seen`."""
-        places = [k for k, x in enumerate(items) if isinstance(x, Tensor) and x.dtype.is_floating_point]
-        if not any(items[k].requires_grad for k in places):
+    def _apply_identity(items: tuple[Any, ...], backward_fn: Callable[..., Any]) -> tuple[Any, ...]:
+        """Pass the tensors among `items` through one identity operation whose backward calls `backward_fn`."""
+        indices = [k for k, x in enumerate(items) if isinstance(x, Tensor) and x.dtype.is_floating_point]
+        if not any(items[k].requires_grad for k in indices):
             return items
-        passed = _BackwardHook.apply(lambda gradients: seen(gradients, places, len(items)), *[items[k] for k in places])
+        results = _BackwardHook.apply(
+            lambda gradients: backward_fn(gradients, indices, len(items)), *[items[k] for k in indices]
+        )
         out = list(items)
-        for k, x in zip(places, passed, strict=True):
+        for k, x in zip(indices, results, strict=True):
             out[k] = x
         return tuple(out)
 
-    def _at_outputs(self, gradients: Any, places: list[int], count: int) -> Any:
-        outputs = _spread(gradients, places, count)
+    def _on_output_gradients(self, gradients: Any, indices: list[int], count: int) -> Any:
+        outputs = _scatter(gradients, indices, count)
         for hook, _ in tuple(self._hooks.backward_before.values()):
-            found = hook(self._module, outputs)
-            outputs = outputs if found is None else _tuple(found)
+            result = hook(self._module, outputs)
+            outputs = outputs if result is None else _as_tuple(result)
         self._outputs = outputs
-        if not self._reached:  # no input requires a gradient
-            self._tell((None,) * self._inputs)
-        return [outputs[k] for k in places]
+        if not self._inputs_require_grad:  # no input requires a gradient
+            self._run_backward_hooks((None,) * self._num_inputs)
+        return [outputs[k] for k in indices]
 
-    def _at_inputs(self, gradients: Any, places: list[int], count: int) -> Any:
-        inputs = self._tell(_spread(gradients, places, count))
-        return [inputs[k] for k in places]
+    def _on_input_gradients(self, gradients: Any, indices: list[int], count: int) -> Any:
+        inputs = self._run_backward_hooks(_scatter(gradients, indices, count))
+        return [inputs[k] for k in indices]
 
-    def _tell(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _run_backward_hooks(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         for hook, _ in tuple(self._hooks.backward_after.values()):
-            found = hook(self._module, inputs, self._outputs)
-            inputs = inputs if found is None else _tuple(found)
+            result = hook(self._module, inputs, self._outputs)
+            inputs = inputs if result is None else _as_tuple(result)
         return inputs
 
 
-def _spread(gradients: Any, places: list[int], count: int) -> tuple[Any, ...]:
-    """Return `count` items: the gradients at the indices `places`, None elsewhere."""
-    found: list[Any] = [None] * count
-    for k, gradient in zip(places, gradients, strict=True):
-        found[k] = gradient
-    return tuple(found)
+def _scatter(gradients: Any, indices: list[int], count: int) -> tuple[Any, ...]:
+    """Return `count` items: the gradients at the indices `indices`, None elsewhere."""
+    scattered: list[Any] = [None] * count
+    for k, gradient in zip(indices, gradients, strict=True):
+        scattered[k] = gradient
+    return tuple(scattered)
 
 
-def _tuple(x: Any) -> tuple[Any, ...]:
+def _as_tuple(x: Any) -> tuple[Any, ...]:
     return tuple(x) if isinstance(x, tuple | list) else (x,)
 
 
-def passes_gradients(function: Any) -> bool:
+def is_backward_hook(function: Any) -> bool:
     """Whether a `Function` of the graph only calls a module's backward hooks."""
     return function is _BackwardHook
 
 
 class _BackwardHook(Function):
-    """Identity function that passes its gradients through `seen`, which may replace them."""
+    """Identity function that passes its gradients through `backward_fn`, which may replace them."""
 
     @staticmethod
-    def forward(ctx: Any, seen: Callable[..., Any], *tensors: Tensor) -> tuple[Tensor, ...]:
-        ctx.seen = seen
+    def forward(ctx: Any, backward_fn: Callable[..., Any], *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.backward_fn = backward_fn
         ctx.set_materialize_grads(False)
         return tensors
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
-        needed = ctx.needs_input_grad[1:]
-        found = ctx.seen(gradients)
-        return (None, *[g if needs else None for g, needs in zip(found, needed, strict=True)])
+        needs_grad = ctx.needs_input_grad[1:]
+        input_gradients = ctx.backward_fn(gradients)
+        return (None, *[g if needs else None for g, needs in zip(input_gradients, needs_grad, strict=True)])
 
 
-class Hookable:
+class ModuleHooksMixin:
     """Mixin of `Module` with its forward and backward hooks."""
 
-    _hooks: Hooks | None
+    _hooks: ModuleHooks | None
 
-    def _hooks_of(self) -> Hooks:
+    def _get_hooks(self) -> ModuleHooks:
         if self._hooks is None:
-            self._hooks = Hooks()
+            self._hooks = ModuleHooks()
         return self._hooks
 
     def register_forward_pre_hook(
@@ -160,7 +162,7 @@ class Hookable:
 
         With `with_kwargs` the call is ``hook(module, args, kwargs)``, and the hook returns both or None.
         """
-        return added(self._hooks_of().before, hook, with_kwargs, prepend)
+        return add_hook(self._get_hooks().before, hook, with_kwargs, prepend)
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
@@ -170,11 +172,11 @@ class Hookable:
         With `with_kwargs` the call is ``hook(module, args, kwargs, output)``. Call ``remove()`` of the handle to
         unregister it.
         """
-        return added(self._hooks_of().after, hook, with_kwargs, prepend)
+        return add_hook(self._get_hooks().after, hook, with_kwargs, prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_output)`` in each backward pass; it may return new gradients, a tuple or one."""
-        return added(self._hooks_of().backward_before, hook, False, prepend)
+        return add_hook(self._get_hooks().backward_before, hook, False, prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` in each backward pass, to see or replace gradients.
@@ -182,4 +184,4 @@ class Hookable:
         The gradients are tuples, with None for an argument or output without one. A result other than None replaces
         grad_input.
         """
-        return added(self._hooks_of().backward_after, hook, False, prepend)
+        return add_hook(self._get_hooks().backward_after, hook, False, prepend)

@@ -15,7 +15,7 @@ from minigrad.core.grad_mode import no_grad
 from minigrad.core.shapes import numel
 from minigrad.core.tensor import Tensor
 from minigrad.functional import argsort, where
-from minigrad.functional.checks import check_option, check_share, tensor_of
+from minigrad.functional.checks import check_option, check_probability, check_tensor
 from minigrad.functional.creation import eye
 from minigrad.random import Generator, rand_like, randn_like
 
@@ -36,10 +36,10 @@ __all__ = [
     "xavier_uniform_",
     "zeros_",
 ]
-__path__: list[str] = []  # no submodules: `pytorch.modules` reports imports of missing ones
+__path__: list[str] = []  # no submodules: `pytorch.import_hooks` reports imports of missing ones
 
 _GAINS = {"tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
-_LINEAR = ("linear", "sigmoid", *[f"conv{t}{n}d" for t in ("", "_transpose") for n in (1, 2, 3)])
+_UNIT_GAIN = ("linear", "sigmoid", *[f"conv{t}{n}d" for t in ("", "_transpose") for n in (1, 2, 3)])
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
@@ -51,7 +51,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     >>> round(calculate_gain("leaky_relu", math.sqrt(5)), 4)     # sqrt(1 / 3)
     0.5774
     """
-    check_option(nonlinearity, (*_LINEAR, *_GAINS, "leaky_relu"), "calculate_gain", "nonlinearity")
+    check_option(nonlinearity, (*_UNIT_GAIN, *_GAINS, "leaky_relu"), "calculate_gain", "nonlinearity")
     if nonlinearity == "leaky_relu":
         return math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2))
     return _GAINS.get(nonlinearity, 1.0)
@@ -67,7 +67,7 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * kernel, tensor.shape[0] * kernel
 
 
-def _fan(tensor: Tensor, mode: str) -> int:
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     check_option(mode, ("fan_in", "fan_out"), "kaiming", "mode")
     return _calculate_fan_in_and_fan_out(tensor)[mode == "fan_out"]
 
@@ -100,10 +100,11 @@ def trunc_normal_(
     Raises ArgumentError if the interval has less than 5% of the probability, so that most samples would be rejected.
     """
     with no_grad():
-        inside = _below((b - mean) / std) - _below((a - mean) / std) if std > 0 else 0.0
-        if inside < 0.05:
+        probability = _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std) if std > 0 else 0.0
+        if probability < 0.05:
             raise ArgumentError(
-                f"trunc_normal_: only {inside:.2%} of a normal distribution with mean {mean} and std {std} lies within "
+                f"trunc_normal_: only {probability:.2%} of a normal distribution with mean {mean} and std {std} lies "
+                "within "
                 f"[{a}, {b}].\n  Move mean towards the middle, or widen a and b: they are values, not multiples of std."
             )
         tensor.copy_(randn_like(tensor, generator=generator) * std + mean)
@@ -112,7 +113,7 @@ def trunc_normal_(
         return tensor
 
 
-def _below(z: float) -> float:
+def _normal_cdf(z: float) -> float:
     """Return the cumulative distribution function of the standard normal distribution at `z`."""
     return (1 + math.erf(z / math.sqrt(2))) / 2
 
@@ -153,7 +154,7 @@ def kaiming_uniform_(
     >>> 0.0356 < w.max().item() <= 1 / 28, -1 / 28 <= w.min().item() < -0.0356
     (True, True)
     """
-    fan = _fan(tensor, mode)
+    fan = _calculate_correct_fan(tensor, mode)
     bound = calculate_gain(nonlinearity, a) * math.sqrt(3 / fan) if fan else 0.0
     return uniform_(tensor, -bound, bound, generator)
 
@@ -166,7 +167,7 @@ def kaiming_normal_(
     generator: Generator | None = None,
 ) -> Tensor:
     """Fill `tensor` from N(0, gain² / fan); see `kaiming_uniform_`."""
-    fan = _fan(tensor, mode)
+    fan = _calculate_correct_fan(tensor, mode)
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0, generator)
 
 
@@ -190,30 +191,30 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
         rows, columns = tensor.shape[0], numel(tensor.shape[1:])
         if not rows * columns:
             return tensor
-        drawn = randn_like(tensor, generator=generator).reshape(rows, columns)
-        lines = _orthonormal(drawn if rows <= columns else drawn.T)
-        return tensor.copy_(((lines if rows <= columns else lines.T) * gain).reshape(tensor.shape))
+        samples = randn_like(tensor, generator=generator).reshape(rows, columns)
+        vectors = _orthonormalize(samples if rows <= columns else samples.T)
+        return tensor.copy_(((vectors if rows <= columns else vectors.T) * gain).reshape(tensor.shape))
 
 
-def _orthonormal(rows: Tensor) -> Tensor:
+def _orthonormalize(rows: Tensor) -> Tensor:
     """Orthonormalise the rows of a matrix."""
-    done = rows.clone()
+    result = rows.clone()
     for k in range(rows.shape[0]):
-        row, before = done[k], done[:k]
+        row, previous = result[k], result[:k]
         for _ in range(2 if k else 0):
-            row = row - (before @ row) @ before
-        done[k] = row / row.norm()
-    return done
+            row = row - (previous @ row) @ previous
+        result[k] = row / row.norm()
+    return result
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
     """Fill `tensor` from N(0, std²), with zeros in a fraction `sparsity` of the rows of each column. Martens 2010."""
     with no_grad():
         _check_matrix(tensor, "sparse_")
-        check_share(sparsity, "sparse_", "sparsity")
-        zeros = math.ceil(sparsity * tensor.shape[0])
-        order = argsort(argsort(rand_like(tensor, generator=generator), 0), 0)
-        return tensor.copy_(where(order < zeros, 0.0, randn_like(tensor, generator=generator) * std))
+        check_probability(sparsity, "sparse_", "sparsity")
+        num_zeros = math.ceil(sparsity * tensor.shape[0])
+        ranks = argsort(argsort(rand_like(tensor, generator=generator), 0), 0)
+        return tensor.copy_(where(ranks < num_zeros, 0.0, randn_like(tensor, generator=generator) * std))
 
 
 def eye_(tensor: Tensor) -> Tensor:
@@ -235,10 +236,10 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
                 f"divisible by groups, but got shape {tensor.shape} and groups={groups}."
             )
         tensor.zero_()
-        size, middle = tensor.shape[0] // groups, tuple([n // 2 for n in tensor.shape[2:]])
+        size, centre = tensor.shape[0] // groups, tuple([n // 2 for n in tensor.shape[2:]])
         for group in range(groups):
             for k in range(min(size, tensor.shape[1])):
-                tensor[(group * size + k, k, *middle)] = 1.0
+                tensor[(group * size + k, k, *centre)] = 1.0
         return tensor
 
 
@@ -253,7 +254,7 @@ def _check_matrix(tensor: Tensor, name: str) -> None:
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill `tensor` with `val`."""
     with no_grad():
-        return tensor_of(tensor, "init").fill_(val)
+        return check_tensor(tensor, "init").fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
@@ -267,6 +268,6 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 
 def __getattr__(name: str) -> Any:
-    from minigrad.pytorch.modules import absent
+    from minigrad.pytorch.import_hooks import resolve_missing
 
-    return absent(__name__, name)
+    return resolve_missing(__name__, name)

@@ -11,7 +11,7 @@ from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_number
 from minigrad.functional.creation import empty
 from minigrad.nn import init
-from minigrad.nn.layer import draw_bias
+from minigrad.nn.layer_utils import draw_bias
 from minigrad.nn.module import Module, Parameter
 
 __all__ = ["Bilinear", "Linear"]
@@ -44,8 +44,8 @@ class Linear(Module):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        check_number(in_features, "Linear", "in_features", whole=True)
-        check_number(out_features, "Linear", "out_features", whole=True)
+        check_number(in_features, "Linear", "in_features", integer=True)
+        check_number(out_features, "Linear", "out_features", integer=True)
         if min(in_features, out_features) < 0:
             raise ShapeError(f"Linear: {in_features=} and {out_features=} must not be negative.")
         self.in_features, self.out_features = in_features, out_features

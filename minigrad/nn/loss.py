@@ -13,7 +13,7 @@ from minigrad import functional as F
 from minigrad.core.errors import ArgumentError
 from minigrad.core.tensor import Tensor
 from minigrad.functional.checks import check_option
-from minigrad.nn.applied import Applied
+from minigrad.nn.function_module import FunctionModule
 from minigrad.nn.module import Module
 
 __all__ = [
@@ -43,10 +43,10 @@ __all__ = [
 ]
 
 
-class _Reduced(Applied):
+class _ReducedLoss(FunctionModule):
     """Base class of losses with a reduction. `weights` are settings stored as buffers."""
 
-    _shown = ()
+    _repr_settings = ()
     _reductions: tuple[str, ...] = ("mean", "sum", "none")
 
     def __init__(
@@ -70,14 +70,14 @@ class _Reduced(Applied):
         self._settings += tuple(weights)
 
 
-class _OfTarget(_Reduced):
+class _TargetLoss(_ReducedLoss):
     """Base class of losses of input and target."""
 
     def forward(self, input: Tensor, target: Tensor) -> Any:
-        return getattr(F, self.applies)(input, target, **self._keywords())
+        return getattr(F, self.applies)(input, target, **self._kwargs())
 
 
-class _Loss(_OfTarget):
+class _Loss(_TargetLoss):
     """Base class of losses of input and target without further settings."""
 
     def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> None:
@@ -97,7 +97,7 @@ class MSELoss(_Loss, of="mse_loss"):
     """
 
 
-class SmoothL1Loss(_OfTarget, of="smooth_l1_loss"):
+class SmoothL1Loss(_TargetLoss, of="smooth_l1_loss"):
     """A loss that is quadratic for errors below `beta` and linear above. Girshick 2015."""
 
     def __init__(
@@ -106,14 +106,14 @@ class SmoothL1Loss(_OfTarget, of="smooth_l1_loss"):
         super().__init__(size_average, reduce, reduction, beta=beta)
 
 
-class HuberLoss(_OfTarget, of="huber_loss"):
+class HuberLoss(_TargetLoss, of="huber_loss"):
     """`SmoothL1Loss` with `delta` as its threshold, multiplied by `delta`. Huber 1964."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction, delta=delta)
 
 
-class KLDivLoss(_OfTarget, of="kl_div"):
+class KLDivLoss(_TargetLoss, of="kl_div"):
     """Kullback-Leibler divergence, ``target (log(target) - input)``; `input` and, if `log_target`, target are logs."""
 
     _reductions = ("mean", "batchmean", "sum", "none")
@@ -124,7 +124,7 @@ class KLDivLoss(_OfTarget, of="kl_div"):
         super().__init__(size_average, reduce, reduction, log_target=log_target)
 
 
-class NLLLoss(_OfTarget, of="nll_loss"):
+class NLLLoss(_TargetLoss, of="nll_loss"):
     """Negative log likelihood of `target`, (N, …), under log probabilities (N, C, …), except `ignore_index`."""
 
     def __init__(
@@ -138,7 +138,7 @@ class NLLLoss(_OfTarget, of="nll_loss"):
         super().__init__(size_average, reduce, reduction, weights={"weight": weight}, ignore_index=ignore_index)
 
 
-class CrossEntropyLoss(_OfTarget, of="cross_entropy"):
+class CrossEntropyLoss(_TargetLoss, of="cross_entropy"):
     """Cross entropy of logits, (N, C, …), and targets: class indices, (N, …), or class probabilities, (N, C, …).
 
     >>> import minigrad as mg
@@ -155,11 +155,11 @@ class CrossEntropyLoss(_OfTarget, of="cross_entropy"):
         reduction: str = "mean",
         label_smoothing: float = 0.0,
     ) -> None:
-        more: Any = {"ignore_index": ignore_index, "label_smoothing": label_smoothing}
-        super().__init__(size_average, reduce, reduction, weights={"weight": weight}, **more)
+        options: Any = {"ignore_index": ignore_index, "label_smoothing": label_smoothing}
+        super().__init__(size_average, reduce, reduction, weights={"weight": weight}, **options)
 
 
-class _Weighted(_OfTarget):
+class _WeightedLoss(_TargetLoss):
     """Base class of losses with a rescaling weight per class or element, stored as buffer `weight`."""
 
     def __init__(
@@ -168,14 +168,14 @@ class _Weighted(_OfTarget):
         super().__init__(size_average, reduce, reduction, weights={"weight": weight})
 
 
-class BCELoss(_Weighted, of="binary_cross_entropy"):
+class BCELoss(_WeightedLoss, of="binary_cross_entropy"):
     """Binary cross entropy of probabilities: ``-(target log(input) + (1 - target) log(1 - input))``.
 
     `weight` rescales each element.
     """
 
 
-class BCEWithLogitsLoss(_OfTarget, of="binary_cross_entropy_with_logits"):
+class BCEWithLogitsLoss(_TargetLoss, of="binary_cross_entropy_with_logits"):
     """`BCELoss` of the sigmoid of logits, numerically stable; `pos_weight` multiplies the terms of positive targets."""
 
     def __init__(
@@ -193,7 +193,7 @@ class HingeLoss(_Loss, of="hinge_loss"):
     """Support vector machine loss, ``max(1 - input target, 0)``, for targets of 1 and -1. Not in PyTorch."""
 
 
-class HingeEmbeddingLoss(_OfTarget, of="hinge_embedding_loss"):
+class HingeEmbeddingLoss(_TargetLoss, of="hinge_embedding_loss"):
     """Measures `input`, a distance, where target is 1, and ``max(margin - input, 0)`` where it is -1."""
 
     def __init__(
@@ -202,7 +202,7 @@ class HingeEmbeddingLoss(_OfTarget, of="hinge_embedding_loss"):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
 
-class MarginRankingLoss(_Reduced, of="margin_ranking_loss"):
+class MarginRankingLoss(_ReducedLoss, of="margin_ranking_loss"):
     """Ranking loss, ``max(-target (input1 - input2) + margin, 0)``: target 1 ranks input1 above input2, -1 below."""
 
     def __init__(
@@ -211,19 +211,19 @@ class MarginRankingLoss(_Reduced, of="margin_ranking_loss"):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Any:
-        return getattr(F, self.applies)(input1, input2, target, **self._keywords())
+        return getattr(F, self.applies)(input1, input2, target, **self._kwargs())
 
 
 class CosineEmbeddingLoss(MarginRankingLoss, of="cosine_embedding_loss"):
     """Measures 1 minus the cosine similarity of rows where target is 1, ``max(cos - margin, 0)`` where it is -1."""
 
 
-class _Triplet(_Reduced):
+class _TripletLoss(_ReducedLoss):
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Any:
-        return getattr(F, self.applies)(anchor, positive, negative, **self._keywords())
+        return getattr(F, self.applies)(anchor, positive, negative, **self._kwargs())
 
 
-class TripletMarginLoss(_Triplet, of="triplet_margin_loss"):
+class TripletMarginLoss(_TripletLoss, of="triplet_margin_loss"):
     """Triplet loss, ``max(d(anchor, positive) - d(anchor, negative) + margin, 0)``: see `F.triplet_margin_loss`."""
 
     def __init__(
@@ -239,7 +239,7 @@ class TripletMarginLoss(_Triplet, of="triplet_margin_loss"):
         super().__init__(size_average, reduce, reduction, margin=margin, p=p, eps=eps, swap=swap)
 
 
-class TripletMarginWithDistanceLoss(_Triplet, of="triplet_margin_with_distance_loss"):
+class TripletMarginWithDistanceLoss(_TripletLoss, of="triplet_margin_with_distance_loss"):
     """`TripletMarginLoss` with a custom distance: see `functional.triplet_margin_with_distance_loss`."""
 
     def __init__(
@@ -253,7 +253,7 @@ class SoftMarginLoss(_Loss, of="soft_margin_loss"):
     """Logistic loss, ``log(1 + exp(-target input))``, for targets of 1 and -1."""
 
 
-class PoissonNLLLoss(_Reduced, of="poisson_nll_loss"):
+class PoissonNLLLoss(_ReducedLoss, of="poisson_nll_loss"):
     """Negative log likelihood of counts under a Poisson distribution of log rate `input`: see `F.poisson_nll_loss`."""
 
     def __init__(
@@ -268,17 +268,17 @@ class PoissonNLLLoss(_Reduced, of="poisson_nll_loss"):
         super().__init__(size_average, reduce, reduction, log_input=log_input, full=full, eps=eps)
 
     def forward(self, log_input: Tensor, target: Tensor) -> Any:
-        return getattr(F, self.applies)(log_input, target, **self._keywords())
+        return getattr(F, self.applies)(log_input, target, **self._kwargs())
 
 
-class GaussianNLLLoss(_Reduced, of="gaussian_nll_loss"):
+class GaussianNLLLoss(_ReducedLoss, of="gaussian_nll_loss"):
     """Negative log likelihood under a normal distribution of given mean and variance: see `F.gaussian_nll_loss`."""
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction, full=full, eps=eps)
 
     def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Any:
-        return getattr(F, self.applies)(input, target, var, **self._keywords())
+        return getattr(F, self.applies)(input, target, var, **self._kwargs())
 
 
 class CosineSimilarity(Module):
@@ -303,7 +303,7 @@ class PairwiseDistance(Module):
         return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
 
 
-class MultiMarginLoss(_OfTarget, of="multi_margin_loss"):
+class MultiMarginLoss(_TargetLoss, of="multi_margin_loss"):
     """Multi-class hinge loss between the scores of wrong classes and the target's: see `F.multi_margin_loss`."""
 
     def __init__(
@@ -322,5 +322,5 @@ class MultiLabelMarginLoss(_Loss, of="multilabel_margin_loss"):
     """Multi-class multi-label hinge loss with margin 1: see `functional.multilabel_margin_loss`."""
 
 
-class MultiLabelSoftMarginLoss(_Weighted, of="multilabel_soft_margin_loss"):
+class MultiLabelSoftMarginLoss(_WeightedLoss, of="multilabel_soft_margin_loss"):
     """Multi-label loss: the mean over classes, present or not, of ``softplus(x) - target * x``, times `weight` (C,)."""

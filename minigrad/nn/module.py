@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from minigrad.core.errors import ArgumentError, DTypeError, MinigradError, a_kind, check_flag, printable
-from minigrad.core.modes import detour
+from minigrad.core.errors import ArgumentError, DTypeError, MinigradError, check_flag, describe_type, printable
+from minigrad.core.modes import slow_path
 from minigrad.core.tensor import Tensor
-from minigrad.nn.hooks import Hookable, called
-from minigrad.nn.moving import Movable
-from minigrad.nn.naming import blamed, entered, note_call, watched
+from minigrad.nn.call_scopes import add_location_note, is_observed, module_scope, record_call
+from minigrad.nn.conversion import ConversionMixin
+from minigrad.nn.hooks import ModuleHooksMixin, call_with_hooks
+from minigrad.nn.module_repr import format_tree
 from minigrad.nn.parameter import Parameter
-from minigrad.nn.printing import tree
-from minigrad.nn.stateful import Stateful
+from minigrad.nn.state_mixin import StateMixin
 from minigrad.nn.summary import Summary, summarize
 
 __all__ = ["Module", "Parameter"]
@@ -21,7 +21,7 @@ __all__ = ["Module", "Parameter"]
 Self = TypeVar("Self", bound="Module")
 
 
-class Module(Stateful, Movable, Hookable):
+class Module(StateMixin, ConversionMixin, ModuleHooksMixin):
     """Base class of all neural network modules. Assign parameters and submodules as attributes, and define `forward`.
 
     Call ``super().__init__()`` first in ``__init__``: it creates the registries of parameters, buffers and submodules.
@@ -63,27 +63,29 @@ class Module(Stateful, Movable, Hookable):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            if detour.reasons and watched():
-                with entered(self):
-                    return self._called(args, kwargs)
+            if slow_path.reasons and is_observed():
+                with module_scope(self):
+                    return self._forward_with_hooks(args, kwargs)
             hooks = self._hooks
-            result = self.forward(*args, **kwargs) if hooks is None else called(self, hooks, args, kwargs)
+            result = self.forward(*args, **kwargs) if hooks is None else call_with_hooks(self, hooks, args, kwargs)
             if result.__class__ is not Tensor or kwargs or len(args) != 1 or args[0].__class__ is not Tensor:
-                note_call(self, (args, kwargs), result)
+                record_call(self, (args, kwargs), result)
             elif (
-                step := result._step
-            ) is not None:  # `note_call` inlined for the most common call, one tensor in and out
-                if (more := getattr(step, "_more", None)) is None:
-                    step._more = {self: [args[0]._step]}
+                node := result._step
+            ) is not None:  # `record_call` inlined for the most common call, one tensor in and out
+                if (calls := getattr(node, "_extras", None)) is None:
+                    node._extras = {self: [args[0]._step]}
                 else:
-                    more[self] = [args[0]._step]
+                    calls[self] = [args[0]._step]
             return result
         except MinigradError as error:
-            blamed(self, error)
+            add_location_note(self, error)
             raise
 
-    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return self.forward(*args, **kwargs) if self._hooks is None else called(self, self._hooks, args, kwargs)
+    def _forward_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return (
+            self.forward(*args, **kwargs) if self._hooks is None else call_with_hooks(self, self._hooks, args, kwargs)
+        )
 
     # --- attributes ---
 
@@ -98,14 +100,14 @@ class Module(Stateful, Movable, Hookable):
             object.__setattr__(self, name, value)
             return
         if isinstance(value, Parameter):
-            self._take(name, "_parameters")[name] = value
+            self._claim_name(name, "_parameters")[name] = value
         elif isinstance(value, Module):
             self._check_child(value, f"{type(self).__name__}: {name}")
-            self._take(name, "_modules")[name] = value
+            self._claim_name(name, "_modules")[name] = value
         elif name in state["_parameters"]:
             if value is not None:
                 raise DTypeError(
-                    f"{type(self).__name__}: cannot assign {a_kind(value)} as parameter {name!r} "
+                    f"{type(self).__name__}: cannot assign {describe_type(value)} as parameter {name!r} "
                     "(Parameter or None expected)."
                     "\n  Write nn.Parameter(x), or copy x into it: with mg.no_grad(): p.copy_(x)."
                 )
@@ -113,36 +115,36 @@ class Module(Stateful, Movable, Hookable):
         elif name in state["_modules"]:
             if value is not None:
                 raise DTypeError(
-                    f"{type(self).__name__}: cannot assign {a_kind(value)} as submodule {name!r} "
+                    f"{type(self).__name__}: cannot assign {describe_type(value)} as submodule {name!r} "
                     "(Module or None expected)."
                 )
             state["_modules"][name] = None
         elif name in state["_buffers"]:
             if value is not None and not isinstance(value, Tensor):
                 raise DTypeError(
-                    f"{type(self).__name__}: cannot assign {a_kind(value)} as buffer {name!r} "
+                    f"{type(self).__name__}: cannot assign {describe_type(value)} as buffer {name!r} "
                     "(Tensor or None expected).\n  Write mg.tensor(x), or None."
                 )
             state["_buffers"][name] = value
         else:
             object.__setattr__(self, name, value)
 
-    def _take(self, name: str, table: str) -> dict[str, Any]:
-        """Return the registry `table` after removing `name` from all others."""
-        for place in (self.__dict__, self._parameters, self._buffers, self._modules):
-            if place is not self.__dict__[table]:
-                place.pop(name, None)
+    def _claim_name(self, name: str, registry: str) -> dict[str, Any]:
+        """Return the registry `registry` after removing `name` from all others."""
+        for other in (self.__dict__, self._parameters, self._buffers, self._modules):
+            if other is not self.__dict__[registry]:
+                other.pop(name, None)
         self._transient.discard(name)
-        found: dict[str, Any] = self.__dict__[table]
-        return found
+        entries: dict[str, Any] = self.__dict__[registry]
+        return entries
 
     def __getattr__(self, name: str) -> Any:
         state = self.__dict__
         for table in ("_parameters", "_modules", "_buffers"):
             if table in state and name in state[table]:
                 return state[table][name]
-        more = "" if "_modules" in state else ".\n  Does its __init__ call super().__init__() first?"
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{more}", name=name, obj=self)
+        advice = "" if "_modules" in state else ".\n  Does its __init__ call super().__init__() first?"
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}", name=name, obj=self)
 
     def __delattr__(self, name: str) -> None:
         for table in (self._parameters, self._buffers, self._modules):
@@ -160,7 +162,8 @@ class Module(Stateful, Movable, Hookable):
         self._check_name(name, "register_parameter", self._parameters)
         if param is not None and not isinstance(param, Parameter):
             raise DTypeError(
-                f"register_parameter: {name} is {a_kind(param)} (Parameter or None required).\n  Write nn.Parameter(x)."
+                f"register_parameter: {name} is {describe_type(param)} (Parameter or None required).\n"
+                "  Write nn.Parameter(x)."
             )
         self._parameters[name] = param
 
@@ -169,7 +172,7 @@ class Module(Stateful, Movable, Hookable):
         self._check_name(name, "register_buffer", self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise DTypeError(
-                f"register_buffer: {name} is {a_kind(tensor)} (Tensor or None required).\n  Write mg.tensor(x)."
+                f"register_buffer: {name} is {describe_type(tensor)} (Tensor or None required).\n  Write mg.tensor(x)."
             )
         self._buffers[name] = tensor
         (self._transient.discard if persistent else self._transient.add)(name)
@@ -182,48 +185,54 @@ class Module(Stateful, Movable, Hookable):
 
     add_module = register_module
 
-    def _check_child(self, child: Any, asked: str) -> None:
+    def _check_child(self, child: Any, context: str) -> None:
         """Raise DTypeError unless `child` is a module or None, ArgumentError if it contains this module."""
         if child is not None and not isinstance(child, Module):
-            raise DTypeError(f"{asked} is {a_kind(child)}, not a module.")
-        if child is not None and any(part is self for part in child.modules()):
-            what = "the module itself" if child is self else f"a {type(child).__name__} that contains this module"
+            raise DTypeError(f"{context} is {describe_type(child)}, not a module.")
+        if child is not None and any(submodule is self for submodule in child.modules()):
+            description = (
+                "the module itself" if child is self else f"a {type(child).__name__} that contains this module"
+            )
             raise ArgumentError(
-                f"{asked} would be {what}: modules would contain each other in a cycle.\n"
+                f"{context} would be {description}: modules would contain each other in a cycle.\n"
                 "  Store it unregistered: in a list, or by object.__setattr__(self, name, module)."
             )
 
-    def _check_name(self, name: str, asked: str, table: Mapping[str, Any]) -> None:
+    def _check_name(self, name: str, caller: str, table: Mapping[str, Any]) -> None:
         if "_modules" not in self.__dict__:
-            raise AttributeError(f"{asked}: call super().__init__() first in the __init__ of {type(self).__name__}.")
+            raise AttributeError(f"{caller}: call super().__init__() first in the __init__ of {type(self).__name__}.")
         if not name or "." in name:
-            raise ArgumentError(f'{asked}: name {name!r} is invalid: a name can\'t contain "." or be the empty string.')
+            raise ArgumentError(
+                f'{caller}: name {name!r} is invalid: a name can\'t contain "." or be the empty string.'
+            )
         if name not in table and hasattr(self, name):
-            raise ArgumentError(f"{asked}: attribute {name!r} of {type(self).__name__} already exists.")
+            raise ArgumentError(f"{caller}: attribute {name!r} of {type(self).__name__} already exists.")
 
     # --- traversal ---
 
-    def _named(self, table: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
-        seen = set()
+    def _named_members(
+        self, registry: str, prefix: str, recurse: bool, remove_duplicate: bool
+    ) -> Iterator[tuple[str, Any]]:
+        memo = set()
         modules = self.named_modules(prefix, remove_duplicate) if recurse else [(prefix, self)]
         for path, module in modules:
-            for name, x in getattr(module, table).items():
-                if x is not None and id(x) not in seen:
+            for name, x in getattr(module, registry).items():
+                if x is not None and id(x) not in memo:
                     if remove_duplicate:
-                        seen.add(id(x))
+                        memo.add(id(x))
                     yield f"{path}.{name}" if path else name, x
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
         """Iterate over (name, parameter) pairs. A shared parameter appears once, under its first name."""
-        return self._named("_parameters", prefix, recurse, remove_duplicate)
+        return self._named_members("_parameters", prefix, recurse, remove_duplicate)
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
         """Iterate over (name, buffer) pairs."""
-        return self._named("_buffers", prefix, recurse, remove_duplicate)
+        return self._named_members("_buffers", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """Iterate over the parameters, typically to pass them to an optimizer."""
@@ -235,10 +244,10 @@ class Module(Stateful, Movable, Hookable):
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Iterate over (name, module) pairs of the immediate children, without duplicates."""
-        seen: set[int] = set()
+        memo: set[int] = set()
         for name, module in self._modules.items():
-            if module is not None and id(module) not in seen:
-                seen.add(id(module))
+            if module is not None and id(module) not in memo:
+                memo.add(id(module))
                 yield name, module
 
     def children(self) -> Iterator[Module]:
@@ -268,33 +277,33 @@ class Module(Stateful, Movable, Hookable):
         """Return the submodule at path `target`, such as "layer1.0.conv", or itself for "". Raises AttributeError."""
         module = self
         for name in target.split(".") if target else ():
-            found = module._modules.get(name)
-            if found is None:
-                here = ", ".join(module._modules) or "none"
+            child = module._modules.get(name)
+            if child is None:
+                existing = ", ".join(module._modules) or "none"
                 raise AttributeError(
-                    f"get_submodule: {type(module).__name__} has no submodule {name!r}; it has {here}."
+                    f"get_submodule: {type(module).__name__} has no submodule {name!r}; it has {existing}."
                 )
-            module = found
+            module = child
         return module
 
     def get_parameter(self, target: str) -> Parameter:
         """Return the parameter at path `target`, such as "layer1.0.conv.weight". Raises AttributeError if missing."""
-        found: Parameter = self._get("get_parameter", "parameter", "_parameters", target)
-        return found
+        parameter: Parameter = self._get_member("get_parameter", "parameter", "_parameters", target)
+        return parameter
 
     def get_buffer(self, target: str) -> Tensor:
         """Return the buffer at path `target`, such as "layer1.norm.running_mean". Raises AttributeError if missing."""
-        found: Tensor = self._get("get_buffer", "buffer", "_buffers", target)
-        return found
+        buffer: Tensor = self._get_member("get_buffer", "buffer", "_buffers", target)
+        return buffer
 
-    def _get(self, asked: str, what: str, table: str, target: str) -> Any:
+    def _get_member(self, caller: str, kind: str, registry: str, target: str) -> Any:
         path, _, name = target.rpartition(".")
         module = self.get_submodule(path)
-        found = getattr(module, table).get(name)
-        if found is None:
-            here = ", ".join(getattr(module, table)) or "none"
-            raise AttributeError(f"{asked}: {type(module).__name__} has no {what} {name!r}; it has {here}.")
-        return found
+        member = getattr(module, registry).get(name)
+        if member is None:
+            existing = ", ".join(getattr(module, registry)) or "none"
+            raise AttributeError(f"{caller}: {type(module).__name__} has no {kind} {name!r}; it has {existing}.")
+        return member
 
     # --- recursive operations ---
 
@@ -343,7 +352,7 @@ class Module(Stateful, Movable, Hookable):
         return ""
 
     def __repr__(self) -> str:
-        return printable(tree(self))
+        return printable(format_tree(self))
 
     def summary(self, *args: Any, **kwargs: Any) -> Summary:
         """Return a table of the modules with output shapes, parameters, multiply-adds and memory for these inputs.

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-class _Affine(Module):
+class _AffineNorm(Module):
     """Base class of norms with an optional learned scale, `weight`, and offset, `bias`, initialised to 1 and 0."""
 
     weight: Parameter | None
@@ -34,20 +34,20 @@ class _Affine(Module):
 
     def _add_affine(self, shape: Any, weight: bool, bias: bool | None, device: Any, dtype: Any) -> None:
         """Register weight and bias of `shape`, each None if disabled; no bias at all if `bias` is None."""
-        there = Parameter(ones(shape, device=device, dtype=dtype)) if weight else None
-        self.register_parameter("weight", there)
+        scale = Parameter(ones(shape, device=device, dtype=dtype)) if weight else None
+        self.register_parameter("weight", scale)
         if bias is not None:
-            shift = Parameter(zeros(shape, device=device, dtype=dtype)) if weight and bias else None
-            self.register_parameter("bias", shift)
+            offset = Parameter(zeros(shape, device=device, dtype=dtype)) if weight and bias else None
+            self.register_parameter("bias", offset)
 
     def reset_parameters(self) -> None:
         """Reset the scale to 1 and the offset to 0."""
-        for name, start in (("weight", init.ones_), ("bias", init.zeros_)):
+        for name, initializer in (("weight", init.ones_), ("bias", init.zeros_)):
             if self._parameters.get(name) is not None:
-                start(getattr(self, name))
+                initializer(getattr(self, name))
 
 
-class _Running(_Affine):
+class _NormBase(_AffineNorm):
     """Base class of norms over the channels of (N, C, …) that may track running statistics."""
 
     ndims: tuple[int, ...]  # numbers of dimensions that an input may have
@@ -71,10 +71,10 @@ class _Running(_Affine):
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         self._add_affine(num_features, affine, bias, device, dtype)
-        kept = track_running_stats
-        self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype) if kept else None)
-        self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype) if kept else None)
-        self.register_buffer("num_batches_tracked", tensor(0, dtype=int64, device=device) if kept else None)
+        tracks = track_running_stats
+        self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype) if tracks else None)
+        self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype) if tracks else None)
+        self.register_buffer("num_batches_tracked", tensor(0, dtype=int64, device=device) if tracks else None)
 
     def reset_running_stats(self) -> None:
         """Reset the running statistics: mean 0, variance 1, no batches tracked."""
@@ -88,11 +88,12 @@ class _Running(_Affine):
         self.reset_running_stats()
         super().reset_parameters()
 
-    def _check(self, input: Tensor) -> None:
+    def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim not in self.ndims:
-            wanted = " or ".join(map(str, self.ndims))
+            expected = " or ".join(map(str, self.ndims))
             raise ShapeError(
-                f"{type(self).__name__}: expected {wanted}D input, but got {input.ndim}D input of shape {input.shape}."
+                f"{type(self).__name__}: expected {expected}D input, but got {input.ndim}D input of shape "
+                f"{input.shape}."
             )
 
     def extra_repr(self) -> str:
@@ -102,21 +103,23 @@ class _Running(_Affine):
         )
 
 
-class _BatchNorm(_Running):
+class _BatchNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
-        self._check(input)
+        self._check_input_dim(input)
         momentum = self.momentum
-        counts = self.num_batches_tracked if self.training else None
-        if counts is not None and momentum is None:  # cumulative average
-            momentum = 1.0 / (counts.item() + 1)
-        of_batch = self.training or self.running_mean is None
-        follow = self.training and self.track_running_stats
-        mean, var = (None, None) if of_batch and not follow else (self.running_mean, self.running_var)
-        normed = F.batch_norm(input, mean, var, self.weight, self.bias, of_batch, momentum or 0.0, self.eps)
-        if counts is not None:
+        batch_counter = self.num_batches_tracked if self.training else None
+        if batch_counter is not None and momentum is None:  # cumulative average
+            momentum = 1.0 / (batch_counter.item() + 1)
+        use_batch_stats = self.training or self.running_mean is None
+        update_running_stats = self.training and self.track_running_stats
+        mean, var = (
+            (None, None) if use_batch_stats and not update_running_stats else (self.running_mean, self.running_var)
+        )
+        output = F.batch_norm(input, mean, var, self.weight, self.bias, use_batch_stats, momentum or 0.0, self.eps)
+        if batch_counter is not None:
             with no_grad():
-                counts.add_(1)  # only if the forward pass succeeded
-        return normed
+                batch_counter.add_(1)  # only if the forward pass succeeded
+        return output
 
 
 class BatchNorm1d(_BatchNorm):
@@ -142,7 +145,7 @@ class BatchNorm2d(_BatchNorm):
     ndims = (4,)
 
 
-class _InstanceNorm(_Running):
+class _InstanceNorm(_NormBase):
     def __init__(
         self,
         num_features: int,
@@ -158,15 +161,15 @@ class _InstanceNorm(_Running):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        self._check(input)
+        self._check_input_dim(input)
         batch = input if input.ndim == self.ndims[-1] else input.unsqueeze(0)
         if batch.shape[1] != self.num_features:
             raise ShapeError(
                 f"{type(self).__name__}: expected num_features={self.num_features} channels, but got {batch.shape[1]}."
             )
         statistics = (self.running_mean, self.running_var, self.weight, self.bias)
-        of_input = self.training or not self.track_running_stats
-        out = F.instance_norm(batch, *statistics, of_input, self.momentum or 0.0, self.eps)
+        use_input_stats = self.training or not self.track_running_stats
+        out = F.instance_norm(batch, *statistics, use_input_stats, self.momentum or 0.0, self.eps)
         return out if batch is input else out.squeeze(0)
 
 
@@ -185,7 +188,7 @@ class InstanceNorm2d(_InstanceNorm):
     ndims = (3, 4)
 
 
-class LayerNorm(_Affine):
+class LayerNorm(_AffineNorm):
     """Normalises the last dimensions, `normalized_shape`, to mean 0 and variance 1, times `weight`, plus `bias`.
 
     Both have that shape, and may be disabled by `elementwise_affine` and `bias`. Ba et al. 2016.
@@ -201,7 +204,7 @@ class LayerNorm(_Affine):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = _shape(normalized_shape)
+        self.normalized_shape = _as_shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self._add_affine(self.normalized_shape, elementwise_affine, bias, device, dtype)
 
@@ -215,7 +218,7 @@ class LayerNorm(_Affine):
         )
 
 
-class RMSNorm(_Affine):
+class RMSNorm(_AffineNorm):
     """Divides the last dimensions, `normalized_shape`, by their root mean square, times `weight`.
 
     `eps` defaults to the machine epsilon of the dtype. Zhang and Sennrich 2019.
@@ -230,7 +233,7 @@ class RMSNorm(_Affine):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        self.normalized_shape = _shape(normalized_shape)
+        self.normalized_shape = _as_shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self._add_affine(self.normalized_shape, elementwise_affine, None, device, dtype)
 
@@ -258,7 +261,7 @@ class LocalResponseNorm(Module):
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 
-class GroupNorm(_Affine):
+class GroupNorm(_AffineNorm):
     """Normalises each of `num_groups` groups of channels, per sample of (N, C, …), to mean 0 and variance 1.
 
     `affine` adds a learned `weight` and `bias` per channel. Wu and He 2018. Raises ShapeError unless `num_groups`
@@ -294,5 +297,5 @@ class GroupNorm(_Affine):
         )
 
 
-def _shape(normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
+def _as_shape(normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
     return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)

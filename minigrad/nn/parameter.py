@@ -8,10 +8,10 @@ from typing import Any
 from minigrad.core.errors import DTypeError
 from minigrad.core.storage import Storage
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import tensor_of
+from minigrad.functional.checks import check_tensor
 from minigrad.functional.creation import empty
 
-__all__ = ["Parameter", "replace"]
+__all__ = ["Parameter", "replace_data"]
 
 
 class Parameter(Tensor):
@@ -29,7 +29,7 @@ class Parameter(Tensor):
     __slots__ = ()
 
     def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
-        source = empty(0) if data is None else tensor_of(data, "Parameter", "data")
+        source = empty(0) if data is None else check_tensor(data, "Parameter", "data")
         if requires_grad and not source.dtype.is_floating_point:
             raise DTypeError(
                 "Parameter: only floating-point tensors can require gradients, and this one has dtype "
@@ -56,14 +56,14 @@ class Parameter(Tensor):
         return Parameter, (self.detach(), self.requires_grad)
 
 
-def replace(x: Tensor, new: Tensor) -> None:
-    """Replace the array of the leaf `x` by that of `new`, of any dtype and device, preserving the identity of `x`.
+def replace_data(x: Tensor, source: Tensor) -> None:
+    """Replace the array of the leaf `x` by that of `source`, of any dtype and device, preserving the identity of `x`.
 
     The version counter increases: a backward pass that saved the old values raises.
     """
-    if new._array is x._array:
+    if source._array is x._array:
         return
-    storage = Storage(new._array)
-    storage.version, storage.rebased = x._version, x.storage.rebased
-    storage.written("to")
-    x._array, x._storage, x._base = new._array, storage, None
+    storage = Storage(source._array)
+    storage.version, storage.rebase_count = x._version, x.storage.rebase_count
+    storage.mark_written("to")
+    x._array, x._storage, x._base = source._array, storage, None

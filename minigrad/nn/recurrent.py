@@ -11,12 +11,12 @@ from typing import Any
 
 from minigrad import functional as F
 from minigrad.core.dtypes import DType
-from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, a_kind
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, describe_type
 from minigrad.core.tensor import Tensor
-from minigrad.functional.checks import check_option, check_share
+from minigrad.functional.checks import check_option, check_probability
 from minigrad.functional.creation import empty
 from minigrad.nn import init
-from minigrad.nn.layer import parts
+from minigrad.nn.layer_utils import split_with_concat_grad
 from minigrad.nn.module import Module, Parameter
 from minigrad.nn.utils.rnn import PackedSequence
 
@@ -33,19 +33,19 @@ def _rnn_step(activation: str, x: Tensor, state: State, weight: Any, bias: Any) 
 
 
 def _lstm_step(_: str, x: Tensor, state: State, weight: Any, bias: Any) -> State:
-    before, cell = state
-    i, f, g, o = parts(x + F.linear(before, weight, bias), 4)
+    hidden, cell = state
+    i, f, g, o = split_with_concat_grad(x + F.linear(hidden, weight, bias), 4)
     cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
     return o.sigmoid() * cell.tanh(), cell
 
 
 def _gru_step(_: str, x: Tensor, state: State, weight: Any, bias: Any) -> State:
-    (before,) = state
-    x_r, x_z, x_n = parts(x, 3)
-    h_r, h_z, h_n = parts(F.linear(before, weight, bias), 3)
+    (hidden,) = state
+    x_r, x_z, x_n = split_with_concat_grad(x, 3)
+    h_r, h_z, h_n = split_with_concat_grad(F.linear(hidden, weight, bias), 3)
     z = (x_z + h_z).sigmoid()
     new = (x_n + (x_r + h_r).sigmoid() * h_n).tanh()
-    return (new + z * (before - new),)
+    return (new + z * (hidden - new),)
 
 
 Step = Callable[[str, Tensor, State, Any, Any], State]
@@ -58,26 +58,26 @@ def _check_sizes(name: str, input_size: int, hidden_size: int) -> None:
 
 def _check_state(name: str, state: Any, shapes: Sequence[tuple[int, ...]]) -> State:
     """Validate a user-supplied state, and return it as a tuple of tensors of these `shapes`."""
-    count = len(shapes)
-    found = (state,) if count == 1 else state
-    if not isinstance(found, tuple | list) or len(found) != count or not all(isinstance(x, Tensor) for x in found):
-        raise DTypeError(f"{name}: expected hx to be {'a tensor' if count == 1 else 'a tuple (h, c) of tensors'}.")
-    for x, shape in zip(found, shapes, strict=True):
+    n = len(shapes)
+    states = (state,) if n == 1 else state
+    if not isinstance(states, tuple | list) or len(states) != n or not all(isinstance(x, Tensor) for x in states):
+        raise DTypeError(f"{name}: expected hx to be {'a tensor' if n == 1 else 'a tuple (h, c) of tensors'}.")
+    for x, shape in zip(states, shapes, strict=True):
         if x.shape != shape:
             raise ShapeError(f"{name}: expected hidden size {shape} for this input, but got {x.shape}.")
-    return tuple(found)
+    return tuple(states)
 
 
-def _in_order(state: Tensor, order: Tensor | None) -> Tensor:
+def _permute_hidden(state: Tensor, order: Tensor | None) -> Tensor:
     """Reorder the sequences of a state, (layers, N, H)."""
     return state if order is None else state.index_select(1, order)
 
 
-class _Gated(Module):
+class _GatedModule(Module):
     """Base class of cells and layers: gate weights initialised from U(-k, k), k = 1 / sqrt(hidden_size), and a step."""
 
-    _gates: int
-    _states = 1
+    _num_gates: int
+    _num_states = 1
     _step: Step
     nonlinearity = ""
 
@@ -90,7 +90,7 @@ class _Gated(Module):
 # --- cells ---
 
 
-class RNNCellBase(_Gated):
+class RNNCellBase(_GatedModule):
     """Base class of cells: weights initialised from U(-k, k), k = 1 / sqrt(hidden_size), and one time step."""
 
     def __init__(
@@ -104,35 +104,35 @@ class RNNCellBase(_Gated):
         super().__init__()
         _check_sizes(type(self).__name__, input_size, hidden_size)
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        rows = self._gates * hidden_size
+        rows = self._num_gates * hidden_size
         self.weight_ih = Parameter(empty(rows, input_size, device=device, dtype=dtype))
         self.weight_hh = Parameter(empty(rows, hidden_size, device=device, dtype=dtype))
         for name in ("bias_ih", "bias_hh"):
             self.register_parameter(name, Parameter(empty(rows, device=device, dtype=dtype)) if bias else None)
         self.reset_parameters()
 
-    def _stepped(self, input: Tensor, hx: Any) -> State:
+    def _forward_cell(self, input: Tensor, hx: Any) -> State:
         name = type(self).__name__
         if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
             raise ShapeError(f"{name}: expected input (N, {self.input_size}), or without N, but got {input.shape}.")
         shape = (*input.shape[:-1], self.hidden_size)
         if hx is None:
-            state: State = (input.new_zeros(shape),) * self._states
+            state: State = (input.new_zeros(shape),) * self._num_states
         else:
-            state = _check_state(name, hx, [shape] * self._states)
+            state = _check_state(name, hx, [shape] * self._num_states)
         gates = F.linear(input, self.weight_ih, self.bias_ih)
         return type(self)._step(self.nonlinearity, gates, state, self.weight_hh, self.bias_hh)
 
     def extra_repr(self) -> str:
         bias = "" if self.bias else ", bias=False"
-        other = f", nonlinearity={self.nonlinearity}" if self.nonlinearity not in ("", "tanh") else ""
-        return f"{self.input_size}, {self.hidden_size}{bias}{other}"
+        nonlinearity = f", nonlinearity={self.nonlinearity}" if self.nonlinearity not in ("", "tanh") else ""
+        return f"{self.input_size}, {self.hidden_size}{bias}{nonlinearity}"
 
 
 class RNNCell(RNNCellBase):
     """Elman cell, ``tanh(W_ih x + b_ih + W_hh h + b_hh)`` or relu: (N, input_size), (N, H) to (N, H). Elman 1990."""
 
-    _gates, _step = 1, staticmethod(_rnn_step)
+    _num_gates, _step = 1, staticmethod(_rnn_step)
 
     def __init__(
         self,
@@ -149,33 +149,33 @@ class RNNCell(RNNCellBase):
 
     def forward(self, input: Tensor, hx: Any = None) -> Tensor:
         """Return the next state. `hx`, the previous one, defaults to zeros."""
-        return self._stepped(input, hx)[0]
+        return self._forward_cell(input, hx)[0]
 
 
 class LSTMCell(RNNCellBase):
     """One time step of an `LSTM`: from (N, input_size) and (h, c) to the next (h, c), each (N, H)."""
 
-    _gates, _states, _step = 4, 2, staticmethod(_lstm_step)
+    _num_gates, _num_states, _step = 4, 2, staticmethod(_lstm_step)
 
     def forward(self, input: Tensor, hx: Any = None) -> State:
         """Return the next (h, c). `hx`, the previous ones, default to zeros."""
-        return self._stepped(input, hx)
+        return self._forward_cell(input, hx)
 
 
 class GRUCell(RNNCellBase):
     """One time step of a `GRU`: from (N, input_size) and (N, H) to (N, H)."""
 
-    _gates, _step = 3, staticmethod(_gru_step)
+    _num_gates, _step = 3, staticmethod(_gru_step)
 
     def forward(self, input: Tensor, hx: Any = None) -> Tensor:
         """Return the next state. `hx`, the previous one, defaults to zeros."""
-        return self._stepped(input, hx)[0]
+        return self._forward_cell(input, hx)[0]
 
 
 # --- layers ---
 
 
-class _Recurrent(_Gated):
+class _RNNBase(_GatedModule):
     """Base class of stacked recurrent layers over sequences."""
 
     def __init__(
@@ -194,51 +194,47 @@ class _Recurrent(_Gated):
         super().__init__()
         name = type(self).__name__
         _check_sizes(name, input_size, hidden_size)
-        check_share(dropout, name, "dropout")
+        check_probability(dropout, name, "dropout")
         if num_layers < 1:
             raise ShapeError(f"{name}: num_layers must be greater than zero, but got {num_layers}.")
-        if proj_size and self._states == 1:
+        if proj_size and self._num_states == 1:
             raise ArgumentError(f"{name}: proj_size is only supported for LSTM.\n  Leave it out, and add a Linear.")
         if not 0 <= proj_size < hidden_size:
             raise ArgumentError(f"{name}: {proj_size=} must be smaller than {hidden_size=}, or 0 to disable it.")
         self.input_size, self.hidden_size, self.num_layers, self.bias = input_size, hidden_size, num_layers, bias
         self.batch_first, self.dropout, self.bidirectional = batch_first, float(dropout), bidirectional
-        self.proj_size, rows = proj_size, self._gates * hidden_size
+        self.proj_size, rows = proj_size, self._num_gates * hidden_size
         for layer in range(num_layers):
-            width = input_size if layer == 0 else self._width * self._ways
-            for way in range(self._ways):
-                end = self._end(layer, way)
-                self.register_parameter(f"weight_ih{end}", Parameter(empty(rows, width, device=device, dtype=dtype)))
-                self.register_parameter(
-                    f"weight_hh{end}", Parameter(empty(rows, self._width, device=device, dtype=dtype))
-                )
-                for kind in ("ih", "hh") if bias else ():
-                    self.register_parameter(f"bias_{kind}{end}", Parameter(empty(rows, device=device, dtype=dtype)))
-                if proj_size:
-                    projection = empty(proj_size, hidden_size, device=device, dtype=dtype)
-                    self.register_parameter(f"weight_hr{end}", Parameter(projection))
+            in_size = input_size if layer == 0 else self._output_size * self._num_directions
+            shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, in_size), "weight_hh": (rows, self._output_size)}
+            if bias:
+                shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+            if proj_size:
+                shapes["weight_hr"] = (proj_size, hidden_size)
+            for suffix in self._suffixes(layer):
+                for kind, shape in shapes.items():
+                    self.register_parameter(f"{kind}{suffix}", Parameter(empty(shape, device=device, dtype=dtype)))
         self.reset_parameters()
 
     @property
-    def _width(self) -> int:
+    def _output_size(self) -> int:
         """The output size of a layer at each time step, per direction."""
         return self.proj_size or self.hidden_size
 
     @property
-    def _ways(self) -> int:
+    def _num_directions(self) -> int:
         return 2 if self.bidirectional else 1
 
-    @staticmethod
-    def _end(layer: int, way: int) -> str:
-        return f"_l{layer}{'_reverse' if way else ''}"
+    def _suffixes(self, layer: int) -> list[str]:
+        return [f"_l{layer}", f"_l{layer}_reverse"][: self._num_directions]
 
     @property
     def all_weights(self) -> list[list[Parameter]]:
         """The parameters of each layer and direction."""
-        ends = [self._end(layer, way) for layer in range(self.num_layers) for way in range(self._ways)]
+        suffixes = [suffix for layer in range(self.num_layers) for suffix in self._suffixes(layer)]
         kinds = ["weight_ih", "weight_hh", *(("bias_ih", "bias_hh") if self.bias else ())]
         kinds += ["weight_hr"] if self.proj_size else []
-        return [[self.get_parameter(f"{kind}{end}") for kind in kinds] for end in ends]
+        return [[self.get_parameter(f"{kind}{suffix}") for kind in kinds] for suffix in suffixes]
 
     def flatten_parameters(self) -> None:
         """Do nothing. PyTorch compacts weights for cuDNN here."""
@@ -246,83 +242,87 @@ class _Recurrent(_Gated):
     def _check_input(self, x: Any, packed: bool) -> None:
         name = type(self).__name__
         if not isinstance(x, Tensor):
-            raise DTypeError(f"{name}: expected input to be a tensor or a PackedSequence, but got {a_kind(x)}.")
-        fits = x.ndim == 2 if packed else x.ndim in (2, 3)
-        if not fits or x.shape[-1] != self.input_size or 0 in x.shape:
-            order = "(N, L, " if self.batch_first else "(L, N, "
-            asked = "expected packed data (sum of lengths, " if packed else f"expected input {order}"
-            raise ShapeError(f"{name}: {asked}{self.input_size}){'' if packed else ', or no N'}, but got {x.shape}.")
+            raise DTypeError(f"{name}: expected input to be a tensor or a PackedSequence, but got {describe_type(x)}.")
+        shape_matches = x.ndim == 2 if packed else x.ndim in (2, 3)
+        if not shape_matches or x.shape[-1] != self.input_size or 0 in x.shape:
+            layout = "(N, L, " if self.batch_first else "(L, N, "
+            expected = "expected packed data (sum of lengths, " if packed else f"expected input {layout}"
+            raise ShapeError(f"{name}: {expected}{self.input_size}){'' if packed else ', or no N'}, but got {x.shape}.")
 
-    def _walked(self, input: Any, hx: Any) -> tuple[Any, State]:
+    def _forward_layers(self, input: Any, hx: Any) -> tuple[Any, State]:
         """Return the outputs of the last layer at all time steps, and the final states of all layers."""
         packed = isinstance(input, PackedSequence)
         x = input.data if packed else input
         self._check_input(x, packed)
-        alone = not packed and x.ndim == 2
+        is_unbatched = not packed and x.ndim == 2
         if not packed:
-            x = x.unsqueeze(1) if alone else x.transpose(0, 1) if self.batch_first else x
+            x = x.unsqueeze(1) if is_unbatched else x.transpose(0, 1) if self.batch_first else x
         sizes = input.sizes if packed else [x.shape[1]] * x.shape[0]
-        count = self.num_layers * self._ways
-        firsts = [(count, sizes[0], width) for width in (self._width, self.hidden_size)[: self._states]]
+        num_states = self.num_layers * self._num_directions
+        shapes = [(num_states, sizes[0], size) for size in (self._output_size, self.hidden_size)[: self._num_states]]
         if hx is None:
-            starts: State = tuple([x.new_zeros(first) for first in firsts])
+            initial_states: State = tuple([x.new_zeros(shape) for shape in shapes])
         else:
-            found = _check_state(type(self).__name__, hx, [(count, s[2]) if alone else s for s in firsts])
+            user_shapes = [(num_states, shape[2]) if is_unbatched else shape for shape in shapes]
+            pairs = zip(_check_state(type(self).__name__, hx, user_shapes), shapes, strict=True)
             order = input.sorted_indices if packed else None
-            starts = tuple([_in_order(s.reshape(first), order) for s, first in zip(found, firsts, strict=True)])
-        ends: list[State] = []
+            initial_states = tuple([_permute_hidden(s.reshape(shape), order) for s, shape in pairs])
+        final_states: list[State] = []
         weights = self.all_weights
         for layer in range(self.num_layers):
             if layer and self.dropout:
                 x = F.dropout(x, self.dropout, self.training)
-            both = range(layer * self._ways, (layer + 1) * self._ways)
-            walks = [self._one_way(x, sizes, tuple([s[k] for s in starts]), weights[k], k > both[0]) for k in both]
-            x = walks[0][0] if len(walks) == 1 else F.cat([output for output, _ in walks], -1)
-            ends += [end for _, end in walks]
-        last = tuple([F.stack(states) for states in zip(*ends, strict=True)])
+            directions = range(layer * self._num_directions, (layer + 1) * self._num_directions)
+            results = [
+                self._run_direction(x, sizes, tuple([s[k] for s in initial_states]), weights[k], k > directions[0])
+                for k in directions
+            ]
+            x = results[0][0] if len(results) == 1 else F.cat([output for output, _ in results], -1)
+            final_states += [final_state for _, final_state in results]
+        final = tuple([F.stack(states) for states in zip(*final_states, strict=True)])
         if packed:
-            last = tuple([_in_order(s, input.unsorted_indices) for s in last])
-            return input.of(x), last
-        if alone:
-            return x[:, 0], tuple([s[:, 0] for s in last])
-        return x.transpose(0, 1) if self.batch_first else x, last
+            final = tuple([_permute_hidden(s, input.unsorted_indices) for s in final])
+            return input.with_data(x), final
+        if is_unbatched:
+            return x[:, 0], tuple([s[:, 0] for s in final])
+        return x.transpose(0, 1) if self.batch_first else x, final
 
-    def _one_way(
-        self, x: Tensor, sizes: list[int], state: State, weights: list[Parameter], backwards: bool
+    def _run_direction(
+        self, x: Tensor, sizes: list[int], state: State, weights: list[Parameter], reverse: bool
     ) -> tuple[Tensor, State]:
         """Run one layer in one direction, and return h at each time step and the final state.
 
         `sizes` are the batch sizes at each time step: the first sequences are active, the others have ended, or not yet
-        begun if `backwards`. `x` is (L, N, …), or packed.
+        begun if `reverse`. `x` is (L, N, …), or packed.
         """
         weight_ih, weight_hh = weights[:2]
         bias_ih, bias_hh = weights[2:4] if self.bias else (None, None)
         gates = F.linear(x, weight_ih, bias_ih)  # one large product over all time steps
         if x.ndim == 2:
-            places = list(parts(gates, sizes, 0))
+            steps = list(split_with_concat_grad(gates, sizes, 0))
         else:
-            places = [place.squeeze(0) for place in parts(gates, len(sizes), 0)]
-        start, seen, ended = state, [], []
-        if backwards and sizes[-1] < sizes[0]:
-            state = tuple([s[: sizes[-1]] for s in start])
-        for place in reversed(places) if backwards else places:
-            here, before = place.shape[0], state[0].shape[0]
-            if here < before:
-                ended.append(tuple([s[here:] for s in state]))
-                state = tuple([s[:here] for s in state])
-            elif here > before:
-                state = tuple([F.cat([s, s0[before:here]]) for s, s0 in zip(state, start, strict=True)])
-            state = type(self)._step(self.nonlinearity, place, state, weight_hh, bias_hh)
+            steps = [step_gates.squeeze(0) for step_gates in split_with_concat_grad(gates, len(sizes), 0)]
+        initial_state, outputs, ended_states = state, [], []
+        if reverse and sizes[-1] < sizes[0]:
+            state = tuple([s[: sizes[-1]] for s in initial_state])
+        for gate_inputs in reversed(steps) if reverse else steps:
+            size, prev_size = gate_inputs.shape[0], state[0].shape[0]
+            if size < prev_size:
+                ended_states.append(tuple([s[size:] for s in state]))
+                state = tuple([s[:size] for s in state])
+            elif size > prev_size:
+                state = tuple([F.cat([s, s0[prev_size:size]]) for s, s0 in zip(state, initial_state, strict=True)])
+            state = type(self)._step(self.nonlinearity, gate_inputs, state, weight_hh, bias_hh)
             if self.proj_size:
                 state = F.linear(state[0], weights[-1]), *state[1:]
-            seen.append(state[0])
-        if ended:
-            state = tuple([F.cat(ends) for ends in zip(state, *reversed(ended), strict=True)])
-        seen = seen[::-1] if backwards else seen
-        return F.cat(seen) if x.ndim == 2 else F.stack(seen), state
+            outputs.append(state[0])
+        if ended_states:
+            state = tuple([F.cat(ends) for ends in zip(state, *reversed(ended_states), strict=True)])
+        outputs = outputs[::-1] if reverse else outputs
+        return F.cat(outputs) if x.ndim == 2 else F.stack(outputs), state
 
     def extra_repr(self) -> str:
-        usual: dict[str, Any] = {
+        defaults: dict[str, Any] = {
             "proj_size": 0,
             "num_layers": 1,
             "bias": True,
@@ -330,11 +330,11 @@ class _Recurrent(_Gated):
             "dropout": 0.0,
             "bidirectional": False,
         }
-        parts = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
-        return ", ".join([f"{self.input_size}, {self.hidden_size}", *parts])
+        options = [f"{name}={getattr(self, name)}" for name, value in defaults.items() if getattr(self, name) != value]
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *options])
 
 
-class RNN(_Recurrent):
+class RNN(_RNNBase):
     """Applies an Elman network along sequences: ``h = tanh(W_ih x + b_ih + W_hh h + b_hh)``. Elman 1990.
 
     `nonlinearity` "relu" replaces tanh. The input is (L, N, input_size), (N, L, input_size) if `batch_first`, or
@@ -345,7 +345,7 @@ class RNN(_Recurrent):
     ArgumentError for `proj_size`, which only `LSTM` supports.
     """
 
-    _gates, _step = 1, staticmethod(_rnn_step)
+    _num_gates, _step = 1, staticmethod(_rnn_step)
 
     def __init__(
         self,
@@ -354,19 +354,19 @@ class RNN(_Recurrent):
         num_layers: int = 1,
         nonlinearity: str = "tanh",
         *args: Any,
-        **more: Any,
+        **options: Any,
     ) -> None:
         check_option(nonlinearity, ("tanh", "relu"), "RNN", "nonlinearity")
-        super().__init__(input_size, hidden_size, num_layers, *args, **more)
+        super().__init__(input_size, hidden_size, num_layers, *args, **options)
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
         """Return the outputs at all time steps, and the final state."""
-        output, (last,) = self._walked(input, hx)
+        output, (last,) = self._forward_layers(input, hx)
         return output, last
 
 
-class LSTM(_Recurrent):
+class LSTM(_RNNBase):
     """Applies a long short-term memory: ``c = σ(f) c + σ(i) tanh(g)``, ``h = σ(o) tanh(c)``, with gates from x and h.
 
     Hochreiter and Schmidhuber 1997; Gers, Schmidhuber and Cummins 2000. As `RNN`, but the state is a tuple (h, c).
@@ -380,19 +380,19 @@ class LSTM(_Recurrent):
     ((3, 5, 8), (2, 3, 8), (2, 3, 8))
     """
 
-    _gates, _states, _step = 4, 2, staticmethod(_lstm_step)
+    _num_gates, _num_states, _step = 4, 2, staticmethod(_lstm_step)
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, State]:
         """Return h at all time steps, and the final (h, c)."""
-        return self._walked(input, hx)
+        return self._forward_layers(input, hx)
 
 
-class GRU(_Recurrent):
+class GRU(_RNNBase):
     """Applies a GRU: ``h = (1 - z) n + z h``, ``n = tanh(x_n + r h_n)``, gates r and z. Cho et al. 2014. See `RNN`."""
 
-    _gates, _step = 3, staticmethod(_gru_step)
+    _num_gates, _step = 3, staticmethod(_gru_step)
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
         """Return the outputs at all time steps, and the final state."""
-        output, (last,) = self._walked(input, hx)
+        output, (last,) = self._forward_layers(input, hx)
         return output, last

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal, cast, get_args
 
-from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, a_kind
-from minigrad.core.modes import detour
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, describe_type
+from minigrad.core.modes import slow_path
 from minigrad.core.value import Value
-from minigrad.nn.naming import entered, watched
+from minigrad.nn.call_scopes import is_observed, module_scope
 
 __all__ = ["MLP", "Activation", "Layer", "Module", "Neuron", "cross_entropy"]
 
@@ -42,16 +42,16 @@ class Module:
         )
 
     def __call__(self, *args: Any) -> Any:
-        if detour.reasons and watched():
-            with entered(self):
+        if slow_path.reasons and is_observed():
+            with module_scope(self):
                 return self.forward(*args)
         result = self.forward(*args)
         for value in result if result.__class__ is list else (result,):
             if value.__class__ is Value and value._op is not None:
                 try:  # record the call on the results only: a scope would slow every operation
-                    value._more[self] = args
+                    value._extras[self] = args
                 except AttributeError:
-                    value._more = {self: args}
+                    value._extras = {self: args}
         return result
 
     def named_modules(
@@ -64,20 +64,20 @@ class Module:
         if remove_duplicate:
             memo.add(id(self))
         yield prefix, self
-        for name, part in _parts(self, prefix):
-            if isinstance(part, Module):
-                yield from part.named_modules(name, remove_duplicate, memo=memo)
+        for name, child in _iter_attributes(self, prefix):
+            if isinstance(child, Module):
+                yield from child.named_modules(name, remove_duplicate, memo=memo)
 
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Value]]:
         """Iterate over (name, Value) pairs of this module, and of its descendants if `recurse`."""
-        seen = set[int]()
+        memo = set[int]()
         for path, module in self.named_modules(prefix, remove_duplicate) if recurse else [(prefix, self)]:
-            for name, x in _parts(module, path):
-                if isinstance(x, Value) and x.op is None and id(x) not in seen:
+            for name, x in _iter_attributes(module, path):
+                if isinstance(x, Value) and x.op is None and id(x) not in memo:
                     if remove_duplicate:
-                        seen.add(id(x))
+                        memo.add(id(x))
                     yield name, x
 
     def parameters(self) -> list[Value]:
@@ -94,14 +94,14 @@ class Module:
             parameter.grad = None
 
 
-def _parts(module: Module, prefix: str) -> Iterator[tuple[str, Any]]:
+def _iter_attributes(module: Module, prefix: str) -> Iterator[tuple[str, Any]]:
     """Iterate over (path, attribute) pairs of a module, including the items of lists, tuples and dicts."""
     stack = [(f"{prefix}.{name}" if prefix else name, x) for name, x in vars(module).items()][::-1]
     while stack:
         name, x = stack.pop()
         if isinstance(x, list | tuple | dict):
             items = list(x.items() if isinstance(x, dict) else enumerate(x))
-            stack += [(f"{name}[{key!r}]", part) for key, part in reversed(items)]
+            stack += [(f"{name}[{key!r}]", item) for key, item in reversed(items)]
         else:
             yield name, x
 
@@ -136,10 +136,10 @@ class Neuron(Module):
         self.activation = activation
 
     def __call__(self, x: Sequence[Value | float]) -> Value:
-        if detour.reasons:
+        if slow_path.reasons:
             return cast(Value, super().__call__(x))
         out = self.forward(x)
-        out._more = {self: (x,)}  # `Module.__call__` inlined: most calls are of neurons
+        out._extras = {self: (x,)}  # `Module.__call__` inlined: most calls are of neurons
         return out
 
     def forward(self, x: Sequence[Value | float]) -> Value:
@@ -147,7 +147,7 @@ class Neuron(Module):
             count = len(x)
         except TypeError:
             raise DTypeError(
-                f"Neuron: expected a list of {len(self.w)} scalars, but got {a_kind(x)}: {x!r:.100}."
+                f"Neuron: expected a list of {len(self.w)} scalars, but got {describe_type(x)}: {x!r:.100}."
             ) from None
         if count != len(self.w):
             raise ShapeError(f"Neuron: expected {len(self.w)} inputs, but got {count}.")
@@ -227,7 +227,9 @@ class MLP(Module):
 
     def forward(self, x: Sequence[Value | float]) -> list[Value]:
         if not hasattr(x, "__iter__"):
-            raise DTypeError(f"MLP: expected a list of {self.sizes[0]} scalars, but got {a_kind(x)}: {x!r:.100}.")
+            raise DTypeError(
+                f"MLP: expected a list of {self.sizes[0]} scalars, but got {describe_type(x)}: {x!r:.100}."
+            )
         outputs = list(x)
         for layer in self.layers:
             outputs = layer(outputs)

@@ -33,7 +33,7 @@ __all__ = [
 Activation = str | Callable[[Tensor], Tensor]
 
 
-class _Layer(Module):
+class _TransformerLayer(Module):
     """Base class of layers: attentions, a feedforward network of two linear layers, and norms."""
 
     _attentions: tuple[str, ...]
@@ -53,37 +53,38 @@ class _Layer(Module):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        known: dict[Any, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
-        if not callable(activation) and activation not in known:
+        activations: dict[Any, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
+        if not callable(activation) and activation not in activations:
             raise ArgumentError(
                 f"{type(self).__name__}: activation should be 'relu', 'gelu' or a callable, not {activation!r}."
             )
-        where: dict[str, Any] = {"device": device, "dtype": dtype}
+        factory_kwargs: dict[str, Any] = {"device": device, "dtype": dtype}
         for name in self._attentions:
-            attention = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **where)
+            attention = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, **factory_kwargs)
             self.add_module(name, attention)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, **where)
+        self.linear1 = Linear(d_model, dim_feedforward, bias, **factory_kwargs)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, **where)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, **factory_kwargs)
         self.norm_first = norm_first
         count = len(self._attentions) + 1
         for k in range(1, count + 1):
-            self.add_module(f"norm{k}", LayerNorm(d_model, layer_norm_eps, bias=bias, **where))
+            self.add_module(f"norm{k}", LayerNorm(d_model, layer_norm_eps, bias=bias, **factory_kwargs))
         for k in range(1, count + 1):
             self.add_module(f"dropout{k}", Dropout(dropout))
-        self.activation = activation if callable(activation) else known[activation]
+        self.activation = activation if callable(activation) else activations[activation]
 
-    def _changed(self, k: int, x: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
-        """Apply the residual block ``x + change(x)``, with norm `k` after it, or before `change` if `norm_first`."""
+    def _residual_block(self, k: int, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """Apply the residual block ``x + sublayer(x)``, with norm `k` after it, or before `sublayer` if
+        `norm_first`."""
         norm, dropout = getattr(self, f"norm{k}"), getattr(self, f"dropout{k}")
-        result: Tensor = x + dropout(change(norm(x))) if self.norm_first else norm(x + dropout(change(x)))
+        result: Tensor = x + dropout(sublayer(norm(x))) if self.norm_first else norm(x + dropout(sublayer(x)))
         return result
 
-    def _fed_forward(self, x: Tensor) -> Any:
+    def _ff_block(self, x: Tensor) -> Any:
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
-class TransformerEncoderLayer(_Layer):
+class TransformerEncoderLayer(_TransformerLayer):
     """Self-attention and a feedforward network: ``x + attention(x)``, ``x + W_2 activation(W_1 x)``, with norms.
 
     The norms follow each sum or, with `norm_first`, precede each sublayer (Xiong et al. 2020). The input is
@@ -106,13 +107,13 @@ class TransformerEncoderLayer(_Layer):
     ) -> Tensor:
         """Pass the input through the layer. `is_causal` is a hint about `src_mask`."""
 
-        def look(x: Tensor) -> Any:
+        def self_attention(x: Tensor) -> Any:
             return self.self_attn(x, x, x, src_key_padding_mask, False, src_mask)[0]
 
-        return self._changed(2, self._changed(1, src, look), self._fed_forward)
+        return self._residual_block(2, self._residual_block(1, src, self_attention), self._ff_block)
 
 
-class TransformerDecoderLayer(_Layer):
+class TransformerDecoderLayer(_TransformerLayer):
     """A `TransformerEncoderLayer` with an additional attention to `memory`, the output of an encoder."""
 
     _attentions = ("self_attn", "multihead_attn")
@@ -130,16 +131,18 @@ class TransformerDecoderLayer(_Layer):
     ) -> Tensor:
         """Pass the input through the layer. The last two arguments are hints about the masks."""
 
-        def look(x: Tensor) -> Any:
+        def self_attention(x: Tensor) -> Any:
             return self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask)[0]
 
-        def look_there(x: Tensor) -> Any:
+        def cross_attention(x: Tensor) -> Any:
             return self.multihead_attn(x, memory, memory, memory_key_padding_mask, False, memory_mask)[0]
 
-        return self._changed(3, self._changed(2, self._changed(1, tgt, look), look_there), self._fed_forward)
+        return self._residual_block(
+            3, self._residual_block(2, self._residual_block(1, tgt, self_attention), cross_attention), self._ff_block
+        )
 
 
-class _Stack(Module):
+class _LayerStack(Module):
     """Base class of stacks: `num_layers` copies of a layer, and an optional final norm."""
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
@@ -150,14 +153,14 @@ class _Stack(Module):
         self.num_layers = num_layers
         self.norm = norm
 
-    def _stacked(self, x: Tensor, *args: Any) -> Tensor:
+    def _apply_layers(self, x: Tensor, *args: Any) -> Tensor:
         for layer in self.layers:
             x = layer(x, *args)
         return x if self.norm is None else self.norm(x)
 
 
-class TransformerEncoder(_Stack):
-    """A stack of `num_layers` copies of an encoder layer, and an optional final `norm`.
+class TransformerEncoder(_LayerStack):
+    """A stack of `num_layers` copies of an encoder layer, and an optional final `make_norm`.
 
     PyTorch's `enable_nested_tensor` and `mask_check` are accepted and have no effect.
     """
@@ -180,11 +183,11 @@ class TransformerEncoder(_Stack):
         is_causal: bool | None = None,
     ) -> Tensor:
         """Pass the input through all layers."""
-        return self._stacked(src, mask, src_key_padding_mask)
+        return self._apply_layers(src, mask, src_key_padding_mask)
 
 
-class TransformerDecoder(_Stack):
-    """A stack of `num_layers` copies of a decoder layer, and an optional final `norm`."""
+class TransformerDecoder(_LayerStack):
+    """A stack of `num_layers` copies of a decoder layer, and an optional final `make_norm`."""
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__(decoder_layer, num_layers, norm)
@@ -201,7 +204,7 @@ class TransformerDecoder(_Stack):
         memory_is_causal: bool = False,
     ) -> Tensor:
         """Pass the input through all layers."""
-        return self._stacked(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
+        return self._apply_layers(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
 
 
 class Transformer(Module):
@@ -229,14 +232,18 @@ class Transformer(Module):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        more = (layer_norm_eps, batch_first, norm_first, bias, device, dtype)
-        how: Any = (d_model, nhead, dim_feedforward, dropout, activation, *more)
+        options = (layer_norm_eps, batch_first, norm_first, bias, device, dtype)
+        layer_args: Any = (d_model, nhead, dim_feedforward, dropout, activation, *options)
 
-        def norm() -> LayerNorm:
+        def make_norm() -> LayerNorm:
             return LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
 
-        self.encoder = custom_encoder or TransformerEncoder(TransformerEncoderLayer(*how), num_encoder_layers, norm())
-        self.decoder = custom_decoder or TransformerDecoder(TransformerDecoderLayer(*how), num_decoder_layers, norm())
+        self.encoder = custom_encoder or TransformerEncoder(
+            TransformerEncoderLayer(*layer_args), num_encoder_layers, make_norm()
+        )
+        self.decoder = custom_decoder or TransformerDecoder(
+            TransformerDecoderLayer(*layer_args), num_decoder_layers, make_norm()
+        )
         for parameter in self.parameters():
             if parameter.ndim > 1:
                 init.xavier_uniform_(parameter)

@@ -6,7 +6,7 @@ names declare what it reads, and so what is saved for backward.
 
 from importlib import import_module
 
-from minigrad.core.op import close_table
+from minigrad.core.op import freeze_builtins
 from minigrad.ops.activation import *  # noqa: F403 -- the families list their names
 from minigrad.ops.attention import *  # noqa: F403
 from minigrad.ops.bits import *  # noqa: F403
@@ -48,4 +48,4 @@ _FAMILIES = [
 
 __all__ = [name for family in _FAMILIES for name in family.__all__]
 
-close_table()
+freeze_builtins()

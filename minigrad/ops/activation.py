@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from minigrad.core.op import ANY, Domain, Op
-from minigrad.ops.elementwise import KINKED, abs, div, erf, exp, neg, square, tanh, where
+from minigrad.ops.elementwise import KINK_AT_ZERO, abs, div, erf, exp, neg, square, tanh, where
 
 __all__ = [
     "elu",
@@ -49,48 +49,51 @@ mish = Op(
     precedence=Op.PRODUCT,
     promotes="float",
 )
-ROOT, CUBIC = math.sqrt(2.0 / math.pi), 0.044715  # Hendrycks and Gimpel 2016
+GELU_ROOT, GELU_CUBIC = math.sqrt(2.0 / math.pi), 0.044715  # Hendrycks and Gimpel 2016
 
 
-def _density(a: Any) -> Any:
+def _normal_density(a: Any) -> Any:
     return 1.0 / math.sqrt(2.0 * math.pi) * exp(neg(0.5 * (a * a)))
 
 
-def _tanh(a: Any) -> Any:
-    return tanh(ROOT * (a + CUBIC * (a * (a * a))))
+def _tanh_of_cubic(a: Any) -> Any:
+    return tanh(GELU_ROOT * (a + GELU_CUBIC * (a * (a * a))))
 
 
-def _shown(g: Any, a: Any) -> Any:
-    return g * (0.5 * (1.0 + erf(a * math.sqrt(0.5))) + a * _density(a))
+def _gelu_shown_rule(g: Any, a: Any) -> Any:
+    return g * (0.5 * (1.0 + erf(a * math.sqrt(0.5))) + a * _normal_density(a))
 
 
-def _shown_tanh(g: Any, a: Any) -> Any:
-    return g * (0.5 * (1.0 + _tanh(a)) + 0.5 * a * ((1.0 - square(_tanh(a))) * _slope(a)))
+def _gelu_tanh_shown_rule(g: Any, a: Any) -> Any:
+    return g * (0.5 * (1.0 + _tanh_of_cubic(a)) + 0.5 * a * ((1.0 - square(_tanh_of_cubic(a))) * _cubic_derivative(a)))
 
 
-def _slope(a: Any) -> Any:
-    """The derivative of the argument of tanh in `_tanh`."""
-    return ROOT * (1.0 + 3.0 * CUBIC * (a * a))
+def _cubic_derivative(a: Any) -> Any:
+    """The derivative of the argument of tanh in `_tanh_of_cubic`."""
+    return GELU_ROOT * (1.0 + 3.0 * GELU_CUBIC * (a * a))
 
 
-def _bend(b: Any) -> Any:
-    return _slope(b) + b * (3.0 * CUBIC * ROOT * b - _tanh(b) * square(_slope(b)))
+def _curvature_factor(b: Any) -> Any:
+    return _cubic_derivative(b) + b * (
+        3.0 * GELU_CUBIC * GELU_ROOT * b - _tanh_of_cubic(b) * square(_cubic_derivative(b))
+    )
 
 
-def _curvature_tanh(g: Any, a: Any, b: Any) -> Any:
-    twice = 2.0 * ROOT * (b + CUBIC * (b * (b * b)))  # 1 - tanh² would cancel where tanh² is almost 1
-    return g * a * (4.0 * (sigmoid(twice) * sigmoid(-twice)) * _bend(b))
+def _gelu_tanh_backward_rule(g: Any, a: Any, b: Any) -> Any:
+    # 1 - tanh² would cancel where tanh² is almost 1.
+    doubled_argument = 2.0 * GELU_ROOT * (b + GELU_CUBIC * (b * (b * b)))
+    return g * a * (4.0 * (sigmoid(doubled_argument) * sigmoid(-doubled_argument)) * _curvature_factor(b))
 
 
-def _curvature_shown(g: Any, a: Any, b: Any) -> Any:
-    return g * a * ((1.0 - square(_tanh(b))) * _bend(b))
+def _gelu_tanh_backward_shown_rule(g: Any, a: Any, b: Any) -> Any:
+    return g * a * ((1.0 - square(_tanh_of_cubic(b))) * _curvature_factor(b))
 
 
 gelu = Op(  # the product a Φ(a), with Φ the standard normal distribution function; the derivative is Φ(a) + a Φ'(a)
     "gelu",
     r"\frac{a}{2} \cdot \left(1 + \operatorname{erf} \frac{a}{\sqrt{2}}\right)",
     vjp=(lambda g, a: gelu_backward(g, a),),
-    shown=(_shown,),
+    shown=(_gelu_shown_rule,),
     domain=(Domain(-1.0, 3.0),),  # below, 1 + erf cancels, as in PyTorch
     precedence=Op.PRODUCT,
     promotes="float",
@@ -100,7 +103,7 @@ gelu_tanh = Op(  # PyTorch's gelu(approximate="tanh")
     r"\frac{a}{2} \cdot \left(1 + "
     r"\tanh\left(\sqrt{\frac{2}{\pi}} \cdot \left({a} + 0.044715 \cdot {a}^3\right)\right)\right)",
     vjp=(lambda g, a: gelu_tanh_backward(g, a),),
-    shown=(_shown_tanh,),
+    shown=(_gelu_tanh_shown_rule,),
     domain=(Domain(-1.0, 3.0),),
     precedence=Op.PRODUCT,
     promotes="float",
@@ -109,8 +112,8 @@ gelu_backward = Op(  # the VJP of gelu: a is the upstream gradient, b the operan
     "gelu_backward",
     r"{a} \cdot \left(\frac{1}{2} \cdot \left(1 + \operatorname{erf} \frac{b}{\sqrt{2}}\right)"
     r" + {b} \cdot \frac{e^{-{b}^2 / 2}}{\sqrt{2 \cdot \pi}}\right)",
-    vjp=(lambda g, b: gelu_backward(g, b), lambda g, a, b: g * (a * (_density(b) * (2.0 - b * b)))),
-    shown=(lambda g, b: _shown(g, b), lambda g, a, b: g * (a * (_density(b) * (2.0 - b * b)))),
+    vjp=(lambda g, b: gelu_backward(g, b), lambda g, a, b: g * (a * (_normal_density(b) * (2.0 - b * b)))),
+    shown=(lambda g, b: _gelu_shown_rule(g, b), lambda g, a, b: g * (a * (_normal_density(b) * (2.0 - b * b)))),
     domain=(ANY, Domain(-1.0, 3.0)),
     precedence=Op.PRODUCT,
     promotes="float",
@@ -121,8 +124,8 @@ gelu_tanh_backward: Op = Op(
     r"\tanh\left(\sqrt{\frac{2}{\pi}} \cdot \left({b} + 0.044715 \cdot {b}^3\right)\right)\right) + \frac{b}{2} \cdot "
     r"\left(1 - \tanh^2\left(\sqrt{\frac{2}{\pi}} \cdot \left({b} + 0.044715 \cdot {b}^3\right)\right)\right) \cdot "
     r"\sqrt{\frac{2}{\pi}} \cdot \left(1 + 0.134145 \cdot {b}^2\right)\right)",
-    vjp=(lambda g, b: gelu_tanh_backward(g, b), _curvature_tanh),
-    shown=(lambda g, b: _shown_tanh(g, b), _curvature_shown),
+    vjp=(lambda g, b: gelu_tanh_backward(g, b), _gelu_tanh_backward_rule),
+    shown=(lambda g, b: _gelu_tanh_shown_rule(g, b), _gelu_tanh_backward_shown_rule),
     domain=(ANY, Domain(-1.0, 3.0)),
     precedence=Op.PRODUCT,
     promotes="float",
@@ -131,7 +134,7 @@ softsign = Op(
     "softsign",
     r"\frac{a}{1 + \left|{a}\right|}",
     vjp=(lambda g, a: div(g, square(1.0 + abs(a))),),
-    domain=(KINKED,),  # the second derivative is discontinuous at 0
+    domain=(KINK_AT_ZERO,),  # the second derivative is discontinuous at 0
     precedence=Op.PRODUCT,
     promotes="float",
 )
@@ -143,7 +146,7 @@ relu = Op(
     r"\operatorname{relu} {a}",
     vjp=(lambda g, y: relu_backward(g, y),),
     shown=(lambda g, y: where(y <= 0, 0.0, g),),
-    domain=(KINKED,),
+    domain=(KINK_AT_ZERO,),
     promotes="number",
 )
 relu_backward: Op = Op(  # the VJP of relu: a is the upstream gradient, b the saved output
@@ -151,7 +154,7 @@ relu_backward: Op = Op(  # the VJP of relu: a is the upstream gradient, b the sa
     r"\begin{cases} 0 & {b} \le 0 \\ {a} & \text{otherwise} \end{cases}",
     vjp=(lambda g, b: relu_backward(g, b), lambda g: g * 0.0),
     shown=(lambda g, b: where(b <= 0, 0.0, g), lambda g: g * 0.0),
-    domain=(ANY, KINKED),
+    domain=(ANY, KINK_AT_ZERO),
     promotes="same",
 )
 relu6 = Op(
@@ -174,14 +177,14 @@ leaky_relu = Op(
     r"\operatorname{leakyrelu} {a}",
     vjp=(lambda g, a, negative_slope: where(a > 0, g, g * negative_slope),),
     attrs={"negative_slope": 0.01},
-    domain=(KINKED,),
+    domain=(KINK_AT_ZERO,),
     promotes="float",
 )
 prelu = Op(  # leaky_relu with a learned slope
     "prelu",
     r"\operatorname{prelu}\left({a}, {b}\right)",
     vjp=(lambda g, a, b: where(a > 0, g, g * b), lambda g, a: where(a > 0, 0.0, g * a)),
-    domain=(KINKED, ANY),
+    domain=(KINK_AT_ZERO, ANY),
     promotes="float",
 )
 step = Op(  # 1 above 0, alpha elsewhere: the derivative of leaky_relu
@@ -189,7 +192,7 @@ step = Op(  # 1 above 0, alpha elsewhere: the derivative of leaky_relu
     r"\operatorname{step} {a}",
     vjp=(lambda g: where(False, g, 0.0),),
     attrs={"alpha": 0.0},
-    domain=(KINKED,),
+    domain=(KINK_AT_ZERO,),
     promotes="float",
 )
 elu = Op(  # equals alpha * (exp(a) - 1) below 0
@@ -200,16 +203,17 @@ elu = Op(  # equals alpha * (exp(a) - 1) below 0
     ),  # y + alpha would cancel; the second derivative at 0 is 0
     shown=(lambda g, a, alpha: where(a <= 0, g * (alpha * exp(a)), g),),
     attrs={"alpha": 1.0},
-    domain=(KINKED,),
+    domain=(KINK_AT_ZERO,),
     promotes="float",
 )
-SCALE, ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717  # Klambauer et al. 2017, appendix A
+# Klambauer et al. 2017, appendix A.
+SELU_SCALE, SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
 selu = Op(  # equals SCALE * ALPHA * (exp(a) - 1) below 0
     "selu",
     r"\operatorname{selu} {a}",
-    vjp=(lambda g, a: g * where(a <= 0, SCALE * ALPHA * exp(where(a < 0, a, 0.0)), SCALE),),
-    shown=(lambda g, a: g * where(a <= 0, SCALE * ALPHA * exp(a), SCALE),),
-    domain=(KINKED,),
+    vjp=(lambda g, a: g * where(a <= 0, SELU_SCALE * SELU_ALPHA * exp(where(a < 0, a, 0.0)), SELU_SCALE),),
+    shown=(lambda g, a: g * where(a <= 0, SELU_SCALE * SELU_ALPHA * exp(a), SELU_SCALE),),
+    domain=(KINK_AT_ZERO,),
     promotes="float",
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.core.op import Op, adjoint
+from minigrad.core.op import Op, adjoint_formula
 from minigrad.ops.elementwise import exp, where
 from minigrad.ops.normalization import dropout
 from minigrad.ops.reduce import logsumexp, sum
@@ -40,7 +40,7 @@ log_softmax: Op = Op(
 )
 
 
-def _total(x: Any, dim: int) -> Any:
+def _sum_keepdim(x: Any, dim: int) -> Any:
     return sum(x, dim=(dim,), keepdim=True)
 
 
@@ -50,7 +50,7 @@ softmax_backward: Op = Op(
     r"{s} \cdot \left({u} - \operatorname{sum}\left({u} \cdot {s}\right)\right)",
     vjp=(
         lambda g, s, dim: softmax_backward(g, s, dim=dim),
-        lambda g, u, s, dim: g * (u - _total(u * s, dim)) - u * _total(g * s, dim),
+        lambda g, u, s, dim: g * (u - _sum_keepdim(u * s, dim)) - u * _sum_keepdim(g * s, dim),
     ),
     shown=(
         r"{s} \cdot \left({g} - \operatorname{sum}\left({g} \cdot {s}\right)\right)",
@@ -61,7 +61,7 @@ softmax_backward: Op = Op(
     ),
     inputs=("u", "s"),
     attrs=("dim",),
-    meaning=lambda u, s, dim: s * (u - _total(u * s, dim)),
+    meaning=lambda u, s, dim: s * (u - _sum_keepdim(u * s, dim)),
 )
 
 # The VJP of log_softmax, with s its saved output.
@@ -69,8 +69,8 @@ log_softmax_backward: Op = Op(
     "log_softmax_backward",
     r"{u} - e^{s} \cdot \operatorname{sum} {u}",
     vjp=(
-        lambda g, s, dim: g - _total(g * exp(s), dim),
-        lambda g, u, s, dim: -(g * exp(s)) * _total(u, dim),
+        lambda g, s, dim: g - _sum_keepdim(g * exp(s), dim),
+        lambda g, u, s, dim: -(g * exp(s)) * _sum_keepdim(u, dim),
     ),
     shown=(
         r"{g} - \operatorname{sum}\left({g} \cdot e^{s}\right)",
@@ -78,7 +78,7 @@ log_softmax_backward: Op = Op(
     ),
     inputs=("u", "s"),
     attrs=("dim",),
-    meaning=lambda u, s, dim: u - exp(s) * _total(u, dim),
+    meaning=lambda u, s, dim: u - exp(s) * _sum_keepdim(u, dim),
 )
 
 # softmax(scale q kᵀ + m) v and the attention weights, i.e. the softmax: Vaswani et al. 2017, eq. 1. The weights are an
@@ -86,11 +86,11 @@ log_softmax_backward: Op = Op(
 # applies to the weights.
 
 
-def _dropped(x: Any, p: float, seed: int) -> Any:
+def _apply_dropout(x: Any, p: float, seed: int) -> Any:
     return dropout(x, p=p, key=seed) if p else x
 
 
-def _like(x: Any, weights: Any) -> Any:
+def _sum_to_weights(x: Any, weights: Any) -> Any:
     """Sum `x` over batch dimensions that were broadcast, to the shape of `weights`."""
     return x if x.shape == weights.shape else sum_to(x, shape=weights.shape)
 
@@ -98,35 +98,39 @@ def _like(x: Any, weights: Any) -> Any:
 def _attention_rule(
     g: Any, y1: Any, q: Any, k: Any, v: Any, m_shape: Any, scale: float, p: float, seed: int
 ) -> tuple[Any, ...]:
-    by_result, by_weights = g
-    found: list[Any] = [None] * 4
-    if by_result is not None:
-        found = list(attention_backward(by_result, q, k, v, y1, scale=scale, p=p, seed=seed))
-    if by_weights is not None:
-        s = softmax_backward(by_weights, y1, dim=by_weights.ndim - 1)
-        more = (s @ k * scale, s.mT @ q * scale, None, s)
-        found = [b if a is None else a if b is None else a + b for a, b in zip(found, more, strict=True)]
-    return (*found[:3], None if m_shape is None else found[3])
+    grad_result, grad_weights = g
+    grads: list[Any] = [None] * 4
+    if grad_result is not None:
+        grads = list(attention_backward(grad_result, q, k, v, y1, scale=scale, p=p, seed=seed))
+    if grad_weights is not None:
+        s = softmax_backward(grad_weights, y1, dim=grad_weights.ndim - 1)
+        weight_grads = (s @ k * scale, s.mT @ q * scale, None, s)
+        grads = [b if a is None else a if b is None else a + b for a, b in zip(grads, weight_grads, strict=True)]
+    return (*grads[:3], None if m_shape is None else grads[3])
 
 
 def _attention_backward_rule(
     g: Any, u: Any, q: Any, k: Any, v: Any, w: Any, scale: float, p: float, seed: int
 ) -> tuple[Any, ...]:
     """VJP of `attention_backward`; P is the gradient of the weights w, and S = softmax_backward(P, w) of the scores."""
-    by_q, by_k, by_v, by_s = [where(False, x, 0.0) if a is None else a for a, x in zip(g, (q, k, v, w), strict=True)]
+    grad_q, grad_k, grad_v, grad_scores = [
+        where(False, x, 0.0) if a is None else a for a, x in zip(g, (q, k, v, w), strict=True)
+    ]
     last = w.ndim - 1
-    at_p = _like(_dropped(u @ v.mT, p, seed), w)
-    s = softmax_backward(at_p, w, dim=last)
-    at_s = _like(by_q @ k.mT * scale + q @ by_k.mT * scale, w) + by_s
-    back = softmax_backward(at_s, w, dim=last)
-    back_dropped, dropped = _dropped(back, p, seed), _dropped(w, p, seed)
-    by_w = at_s * (at_p - _total(at_p * w, last)) - at_p * _total(at_s * w, last)
+    weights_grad = _sum_to_weights(_apply_dropout(u @ v.mT, p, seed), w)
+    s = softmax_backward(weights_grad, w, dim=last)
+    grad_s = _sum_to_weights(grad_q @ k.mT * scale + q @ grad_k.mT * scale, w) + grad_scores
+    grad_p = softmax_backward(grad_s, w, dim=last)
+    grad_p_dropped, weights_dropped = _apply_dropout(grad_p, p, seed), _apply_dropout(w, p, seed)
+    grad_w = grad_s * (weights_grad - _sum_keepdim(weights_grad * w, last)) - weights_grad * _sum_keepdim(
+        grad_s * w, last
+    )
     return (
-        back_dropped @ v + dropped @ by_v,
-        s @ by_k * scale,
-        s.mT @ by_q * scale,
-        back_dropped.mT @ u,
-        by_w + _like(_dropped(u @ by_v.mT, p, seed), w),
+        grad_p_dropped @ v + weights_dropped @ grad_v,
+        s @ grad_k * scale,
+        s.mT @ grad_q * scale,
+        grad_p_dropped.mT @ u,
+        grad_w + _sum_to_weights(_apply_dropout(u @ grad_v.mT, p, seed), w),
     )
 
 
@@ -136,11 +140,11 @@ attention_backward = Op(
     r"\operatorname{attentionBackward}\left({u}, {q}, {k}, {v}, {w}\right)",
     vjp=_attention_backward_rule,
     shown=(
-        adjoint("u"),
-        adjoint("q"),
-        adjoint("k"),
-        adjoint("v"),
-        adjoint("w"),
+        adjoint_formula("u"),
+        adjoint_formula("q"),
+        adjoint_formula("k"),
+        adjoint_formula("v"),
+        adjoint_formula("w"),
     ),
     inputs=("u", "q", "k", "v", "w"),
     attrs=("scale", "p", "seed"),
@@ -151,13 +155,13 @@ scaled_dot_product_attention = Op(
     r"\operatorname{softmax}\left(\operatorname{scale} \cdot {q} {k}^\top + {m}\right) {v}",
     vjp=_attention_rule,
     shown=(
-        adjoint("q"),
-        adjoint("k"),
+        adjoint_formula("q"),
+        adjoint_formula("k"),
         (
             r"\left(\operatorname{dropout} \operatorname{softmax}"
             r"\left({scale} \cdot {q} {k}^\top + {m}\right)\right)^\top {g}"
         ),
-        adjoint("m"),
+        adjoint_formula("m"),
     ),
     inputs=("q", "k", "v", "m"),
     attrs=("is_causal", "scale", "p", "seed"),

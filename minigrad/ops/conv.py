@@ -24,7 +24,7 @@ class Window(NamedTuple):
 
 
 # Each of the three is bilinear, and its VJPs are the other two, so derivatives of every order are available.
-_HOW = ("window", "groups")
+_CONV_ATTRS = ("window", "groups")
 conv2d: Op = Op(
     "conv2d",
     r"\operatorname{conv}\left({a}, {b}\right)",
@@ -39,7 +39,7 @@ conv2d: Op = Op(
         r"\operatorname{correlate}\left({g}, {a}\right)",
         r"\sum {g}",
     ),
-    attrs=_HOW,
+    attrs=_CONV_ATTRS,
 )
 
 # The VJP of conv2d for its input, of `shape`, from the upstream gradient a and the weight b: a transposed convolution.
@@ -54,7 +54,7 @@ conv2d_input: Op = Op(
         r"\operatorname{conv}\left({g}, {b}\right)",
         r"\operatorname{correlate}\left({a}, {g}\right)",
     ),
-    attrs=("shape", *_HOW),
+    attrs=("shape", *_CONV_ATTRS),
 )
 
 # The VJP of conv2d for its weight, from the upstream gradient a and the input b.
@@ -69,7 +69,7 @@ conv2d_weight: Op = Op(
         r"\operatorname{conv}\left({b}, {g}\right)",
         r"\operatorname{spread}\left({a}, {g}\right)",
     ),
-    attrs=_HOW,
+    attrs=_CONV_ATTRS,
 )
 
 # im2col unfolds windows to columns (N, C kH kW, L); col2im, its adjoint, accumulates them into images of `shape`.

@@ -70,22 +70,22 @@ __all__ = [
 abs: Op  # rules may refer to operations declared later
 
 
-def _angle_slope(a: Any, b: Any) -> Any:
+def _angle_derivative(a: Any, b: Any) -> Any:
     """Return b / (a² + b²), or 0 at the origin, where the angle is undefined and PyTorch's gradient is 0."""
     n = a * a + b * b
     return where(n == 0, 0.0, div(b, n))
 
 
-def _within(g: Any, a: Any, min: float | None, max: float | None) -> Any:
+def _clamp_rule(g: Any, a: Any, min: float | None, max: float | None) -> Any:
     if max is not None:
         g = where(a <= max, g, 0.0)
     return g if min is None else where(a >= min, g, 0.0)
 
 
-KINKED = Domain(-3.0, 3.0, kinks=(0.0,))
-WHOLES = Domain(-3.0, 3.0, kinks=(-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0))
-HALVES = Domain(-3.0, 3.0, kinks=(-2.5, -1.5, -0.5, 0.5, 1.5, 2.5))
-INSIDE = Domain(-0.9, 0.9)
+KINK_AT_ZERO = Domain(-3.0, 3.0, kinks=(0.0,))
+KINKS_AT_INTEGERS = Domain(-3.0, 3.0, kinks=(-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0))
+KINKS_AT_HALVES = Domain(-3.0, 3.0, kinks=(-2.5, -1.5, -0.5, 0.5, 1.5, 2.5))
+UNIT_INTERVAL = Domain(-0.9, 0.9)
 
 # --- arithmetic ---
 
@@ -183,8 +183,10 @@ rsqrt = Op(
 sin = Op("sin", r"\sin {a}", vjp=(lambda g, a: g * cos(a),), domain=(ANY,), promotes="float")
 cos: Op = Op("cos", r"\cos {a}", vjp=(lambda g, a: neg(g * sin(a)),), domain=(ANY,), promotes="float")
 tan = Op("tan", r"\tan {a}", vjp=(lambda g, y: g * (1.0 + y * y),), domain=(Domain(-1.2, 1.2),), promotes="float")
-asin = Op("asin", r"\arcsin {a}", vjp=(lambda g, a: g * rsqrt(1.0 - a * a),), domain=(INSIDE,), promotes="float")
-acos = Op("acos", r"\arccos {a}", vjp=(lambda g, a: neg(g * rsqrt(1.0 - a * a)),), domain=(INSIDE,), promotes="float")
+asin = Op("asin", r"\arcsin {a}", vjp=(lambda g, a: g * rsqrt(1.0 - a * a),), domain=(UNIT_INTERVAL,), promotes="float")
+acos = Op(
+    "acos", r"\arccos {a}", vjp=(lambda g, a: neg(g * rsqrt(1.0 - a * a)),), domain=(UNIT_INTERVAL,), promotes="float"
+)
 atan = Op("atan", r"\arctan {a}", vjp=(lambda g, a: div(g, a * a + 1.0),), domain=(ANY,), promotes="float")
 sinh = Op("sinh", r"\sinh {a}", vjp=(lambda g, a: g * cosh(a),), domain=(ANY,), promotes="float")
 cosh: Op = Op("cosh", r"\cosh {a}", vjp=(lambda g, a: g * sinh(a),), domain=(ANY,), promotes="float")
@@ -200,7 +202,11 @@ acosh = Op(
     promotes="float",
 )
 atanh = Op(
-    "atanh", r"\operatorname{artanh} {a}", vjp=(lambda g, a: div(g, 1.0 - a * a),), domain=(INSIDE,), promotes="float"
+    "atanh",
+    r"\operatorname{artanh} {a}",
+    vjp=(lambda g, a: div(g, 1.0 - a * a),),
+    domain=(UNIT_INTERVAL,),
+    promotes="float",
 )
 erf = Op(
     "erf",
@@ -212,7 +218,7 @@ erf = Op(
 atan2 = Op(  # the angle of the point (b, a), from -pi to pi
     "atan2",
     r"\operatorname{atan2}\left({a}, {b}\right)",
-    vjp=(lambda g, a, b: g * _angle_slope(a, b), lambda g, a, b: neg(g * _angle_slope(b, a))),
+    vjp=(lambda g, a, b: g * _angle_derivative(a, b), lambda g, a, b: neg(g * _angle_derivative(b, a))),
     shown=(lambda g, a, b: g * div(b, a * a + b * b), lambda g, a, b: neg(g * div(a, a * a + b * b))),
     domain=(ANY, POSITIVE),
     promotes="float",
@@ -222,26 +228,42 @@ abs = Op(
     r"\left|{a}\right|",
     vjp=(lambda g, a: where(a == 0, 0.0, g * sign(a)),),
     shown=(lambda g, a: g * sign(a),),
-    domain=(KINKED,),
+    domain=(KINK_AT_ZERO,),
     promotes="same",
 )
 sign: Op = Op(
-    "sign", r"\operatorname{sign} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(KINKED,), promotes="same"
+    "sign", r"\operatorname{sign} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(KINK_AT_ZERO,), promotes="same"
 )
 
 # --- piecewise constant functions: the derivative is 0 where it exists, and as in PyTorch everywhere ---
 
 floor = Op(
-    "floor", r"\operatorname{floor} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(WHOLES,), promotes="number"
+    "floor",
+    r"\operatorname{floor} {a}",
+    vjp=(lambda g: where(False, g, 0.0),),
+    domain=(KINKS_AT_INTEGERS,),
+    promotes="number",
 )
 ceil = Op(
-    "ceil", r"\operatorname{ceil} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(WHOLES,), promotes="number"
+    "ceil",
+    r"\operatorname{ceil} {a}",
+    vjp=(lambda g: where(False, g, 0.0),),
+    domain=(KINKS_AT_INTEGERS,),
+    promotes="number",
 )
 round = Op(  # rounds half to even
-    "round", r"\operatorname{round} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(HALVES,), promotes="number"
+    "round",
+    r"\operatorname{round} {a}",
+    vjp=(lambda g: where(False, g, 0.0),),
+    domain=(KINKS_AT_HALVES,),
+    promotes="number",
 )
 trunc = Op(
-    "trunc", r"\operatorname{trunc} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(WHOLES,), promotes="number"
+    "trunc",
+    r"\operatorname{trunc} {a}",
+    vjp=(lambda g: where(False, g, 0.0),),
+    domain=(KINKS_AT_INTEGERS,),
+    promotes="number",
 )
 
 # --- selection: ties divide the gradient evenly, as in PyTorch ---
@@ -271,7 +293,7 @@ minimum = Op(
 clamp = Op(  # clamps to [min, max]; either bound may be None
     "clamp",
     r"\operatorname{clamp} {a}",
-    vjp=(_within,),
+    vjp=(_clamp_rule,),
     attrs={"min": None, "max": None},
     domain=(Domain(-3.0, 3.0, kinks=(-1.0, 1.0)),),  # the tests clamp to [-1, 1]
     promotes="number",

@@ -77,8 +77,8 @@ scatter: Op = Op(
 
 
 def _index_copy_rule(g: Any, b: Any, dim: int) -> Any:
-    written = reshape(last(b), shape=(*b.shape, *(1,) * (g.ndim - dim - 1)))
-    return where(written, index_select(g, b, dim=dim), 0.0)
+    is_last_write = reshape(last(b), shape=(*b.shape, *(1,) * (g.ndim - dim - 1)))
+    return where(is_last_write, index_select(g, b, dim=dim), 0.0)
 
 
 index_select: Op = Op(
@@ -121,8 +121,8 @@ index_copy: Op = Op(
 
 def _embedding_rule(g: Any, a_shape: Shape, b: Any, padding_idx: int | None, by_freq: bool) -> Any:
     if by_freq:  # divide by how often each row was looked up
-        ones = where(reshape(eq(b, -1), shape=(*b.shape, 1)), g, 1.0)
-        g = g / index_select(index_add(None, b, ones, dim=0, shape=a_shape), b, dim=0)
+        unit_counts = where(reshape(eq(b, -1), shape=(*b.shape, 1)), g, 1.0)
+        g = g / index_select(index_add(None, b, unit_counts, dim=0, shape=a_shape), b, dim=0)
     if padding_idx is not None:
         g = where(reshape(eq(b, padding_idx), shape=(*b.shape, 1)), 0.0, g)
     return index_add(None, b, g, dim=0, shape=a_shape)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.core.op import Op, adjoint
+from minigrad.core.op import Op, adjoint_formula
 from minigrad.core.shapes import Shape, numel
 from minigrad.ops.elementwise import div, where
 from minigrad.ops.reduce import sum
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-def _product(a: Any, b: Any) -> Any:
+def _matmul_meaning(a: Any, b: Any) -> Any:
     """Sum a[…, i, k, 1] b[…, 1, k, j] over k."""
     columns = reshape(b, shape=(*b.shape[:-2], 1, *b.shape[-2:]))
     return sum(reshape(a, shape=(*a.shape, 1)) * columns, dim=(max(a.ndim, b.ndim) - 1,), keepdim=False)
@@ -44,16 +44,16 @@ matmul: Op = Op(
     vjp=(lambda g, b: g @ b.mT, lambda g, a: a.mT @ g),
     shown=(r"{g} {b}^\top", r"{a}^\top {g}"),
     precedence=Op.PRODUCT,
-    meaning=_product,
+    meaning=_matmul_meaning,
 )
 
 
-def _rows(x: Any) -> Any:
+def _flatten_rows(x: Any) -> Any:
     """Flatten all dimensions of `x` but the last."""
     return x if x.ndim == 2 else reshape(x, shape=(numel(x.shape[:-1]), x.shape[-1]))
 
 
-def _back(x: Any, shape: Shape) -> Any:
+def _restore_shape(x: Any, shape: Shape) -> Any:
     return x if x.shape == shape else reshape(x, shape=shape)
 
 
@@ -62,8 +62,8 @@ linear = Op(
     "linear",
     r"{a} {b}^\top + {c}",
     vjp=(
-        lambda g, a_shape, b: _back(_rows(g) @ b, a_shape),
-        lambda g, a: _rows(g).mT @ _rows(a),
+        lambda g, a_shape, b: _restore_shape(_flatten_rows(g) @ b, a_shape),
+        lambda g, a: _flatten_rows(g).mT @ _flatten_rows(a),
         lambda g: g,  # the traversal sums over broadcast dimensions
     ),
     shown=("{g} {b}", r"{g}^\top {a}", r"\sum {g}"),
@@ -88,14 +88,14 @@ contract: Op = Op(
 # --- solves, determinants and factorisations ---
 
 
-def _each(x: Any) -> Any:
+def _as_matrices(x: Any) -> Any:
     """Reshape scalars (…), one per matrix, to (…, 1, 1)."""
     return reshape(x, shape=(*x.shape, 1, 1))
 
 
 def _solve_rule(g: Any, y: Any, a: Any) -> tuple[Any, Any]:
-    by_b = solve(a.mT, g)
-    return -(by_b @ y.mT), by_b
+    grad_b = solve(a.mT, g)
+    return -(grad_b @ y.mT), grad_b
 
 
 # The solution X of A X = B, for B (…, n, k); batches broadcast. A singular A raises where errors are not deferred.
@@ -116,17 +116,17 @@ inverse: Op = Op(
 )
 
 
-def _substitution_rule(g: Any, y: Any, a: Any, upper: bool, unitriangular: bool) -> tuple[Any, Any]:
-    by_b = solve_triangular(a.mT, g, upper=not upper, unitriangular=unitriangular)
-    by_a = -(by_b @ y.mT)
-    return (triu(by_a, diagonal=+unitriangular) if upper else tril(by_a, diagonal=-unitriangular)), by_b
+def _solve_triangular_rule(g: Any, y: Any, a: Any, upper: bool, unitriangular: bool) -> tuple[Any, Any]:
+    grad_b = solve_triangular(a.mT, g, upper=not upper, unitriangular=unitriangular)
+    grad_a = -(grad_b @ y.mT)
+    return (triu(grad_a, diagonal=+unitriangular) if upper else tril(grad_a, diagonal=-unitriangular)), grad_b
 
 
 # `solve` for a triangular A; only that half is read, and if `unitriangular` the diagonal is taken to be 1.
 solve_triangular: Op = Op(
     "solve_triangular",
     r"{a}^{-1} {b}",
-    vjp=_substitution_rule,
+    vjp=_solve_triangular_rule,
     shown=(r"-\operatorname{half}\left({a}^{-\top} {g} {y}^\top\right)", r"{a}^{-\top} {g}"),
     inputs=("a", "b"),
     attrs=("upper", "unitriangular"),
@@ -137,7 +137,7 @@ solve_triangular: Op = Op(
 slogdet = Op(
     "slogdet",
     r"\ln\left|\det {a}\right|",
-    vjp=(lambda g, a: where(False, a, 0.0) if g[1] is None else _each(g[1]) * inverse(a).mT,),
+    vjp=(lambda g, a: where(False, a, 0.0) if g[1] is None else _as_matrices(g[1]) * inverse(a).mT,),
     shown=(r"{g} \cdot {a}^{-\top}",),
     outputs=2,
 )
@@ -147,7 +147,7 @@ slogdet = Op(
 det = Op(
     "det",
     r"\det {a}",
-    vjp=(lambda g, a: _each(g) * cofactor(a),),
+    vjp=(lambda g, a: _as_matrices(g) * cofactor(a),),
     shown=(r"{g} \cdot \operatorname{cofactor} {a}",),
     precedence=Op.PREFIX,
 )
@@ -155,43 +155,49 @@ det = Op(
 
 def _cofactor_rule(g: Any, y: Any, a: Any) -> Any:
     last = a.ndim - 1
-    shares = sum(y * g, dim=(last - 1, last), keepdim=True)
-    return div(shares * y - y @ g.mT @ y, _each(det(a)))
+    inner_product = sum(y * g, dim=(last - 1, last), keepdim=True)
+    return div(inner_product * y - y @ g.mT @ y, _as_matrices(det(a)))
 
 
-cofactor: Op = Op("cofactor", r"\operatorname{cofactor} {a}", vjp=(_cofactor_rule,), shown=(adjoint("a"),))
+cofactor: Op = Op("cofactor", r"\operatorname{cofactor} {a}", vjp=(_cofactor_rule,), shown=(adjoint_formula("a"),))
 
 
 def _cholesky_rule(g: Any, y: Any) -> Any:
     """Return L^-T S L^-1, with S half of the symmetric matrix given by the lower half of Lᵀ G."""
     lower = tril(y.mT @ g, diagonal=0)
-    mirrored = (lower + tril(lower, diagonal=-1).mT) * 0.5
-    left = solve_triangular(y.mT, mirrored, upper=True, unitriangular=False)
+    symmetric = (lower + tril(lower, diagonal=-1).mT) * 0.5
+    left = solve_triangular(y.mT, symmetric, upper=True, unitriangular=False)
     return solve_triangular(y.mT, left.mT, upper=True, unitriangular=False).mT
 
 
 # The lower triangular L with A = L Lᵀ, for A symmetric (only the lower half is read) and positive definite.
-cholesky = Op("cholesky", r"\operatorname{cholesky} {a}", vjp=(_cholesky_rule,), shown=(adjoint("a"),))
+cholesky = Op("cholesky", r"\operatorname{cholesky} {a}", vjp=(_cholesky_rule,), shown=(adjoint_formula("a"),))
 
 
 def _thin_svd_rule(g: Any, y0: Any, y1: Any, y2: Any) -> Any:
     """Singular vectors of repeated singular values, or of zeros in a non-square matrix, have inf or nan gradients."""
-    by_u, by_s, by_v = g
+    grad_u, grad_s, grad_v = g
     k = y1.shape[-1]
-    column, row = (reshape(y1, shape=(*y1.shape[:-1], *sides)) for sides in ((k, 1), (1, k)))
-    one = tril(triu(where(False, column * row, 1.0), diagonal=0), diagonal=0)
-    core = where(False, column * row, 0.0) if by_s is None else where(one == 1, reshape(by_s, shape=row.shape), 0.0)
-    rest: Any = 0.0
-    if by_u is not None:
-        turned, per = y0.mT @ by_u, div(by_u, row)
-        core = core + div(turned - turned.mT, row * row - column * column + one) * row
-        rest = (per - y0 @ (y0.mT @ per)) @ y2 if y0.shape[-2] > k else rest
-    if by_v is not None:
-        turned, per = y2 @ by_v.mT, div(by_v, column)
-        core = core + column * div(turned - turned.mT, row * row - column * column + one)
-        rest = rest + y0 @ (per - (per @ y2.mT) @ y2) if y2.shape[-1] > k else rest
-    return y0 @ core @ y2 + rest
+    column, row = (reshape(y1, shape=(*y1.shape[:-1], *tail_shape)) for tail_shape in ((k, 1), (1, k)))
+    identity = tril(triu(where(False, column * row, 1.0), diagonal=0), diagonal=0)
+    core = (
+        where(False, column * row, 0.0)
+        if grad_s is None
+        else where(identity == 1, reshape(grad_s, shape=row.shape), 0.0)
+    )
+    outside: Any = 0.0
+    if grad_u is not None:
+        projected, scaled_grad = y0.mT @ grad_u, div(grad_u, row)
+        core = core + div(projected - projected.mT, row * row - column * column + identity) * row
+        outside = (scaled_grad - y0 @ (y0.mT @ scaled_grad)) @ y2 if y0.shape[-2] > k else outside
+    if grad_v is not None:
+        projected, scaled_grad = y2 @ grad_v.mT, div(grad_v, column)
+        core = core + column * div(projected - projected.mT, row * row - column * column + identity)
+        outside = outside + y0 @ (scaled_grad - (scaled_grad @ y2.mT) @ y2) if y2.shape[-1] > k else outside
+    return y0 @ core @ y2 + outside
 
 
 # U (…, m, k), the singular values (…, k) in descending order, and Vᵀ (…, k, n) of A = U S Vᵀ; k = min(m, n).
-thin_svd: Op = Op("thin_svd", r"\operatorname{svd} {a}", vjp=(_thin_svd_rule,), shown=(adjoint("a"),), outputs=3)
+thin_svd: Op = Op(
+    "thin_svd", r"\operatorname{svd} {a}", vjp=(_thin_svd_rule,), shown=(adjoint_formula("a"),), outputs=3
+)

@@ -29,7 +29,7 @@ __all__ = [
 # --- classification ---
 
 
-def _column(x: Any) -> Any:
+def _unsqueeze_classes(x: Any) -> Any:
     """Insert a class dimension of size 1 into `x`, which holds one value per position."""
     return reshape(x, shape=(x.shape[0], 1, *x.shape[1:]))
 
@@ -38,30 +38,30 @@ def _log_softmax(a: Any) -> Any:
     return a - logsumexp(a, dim=(1,), keepdim=True)
 
 
-def _shared(losses: Any, b: Any, c: Any, shape: Any, ignore_index: int, reduction: str) -> tuple[Any, ...]:
+def _target_losses(losses: Any, b: Any, c: Any, shape: Any, ignore_index: int, reduction: str) -> tuple[Any, ...]:
     """Return the reduced loss of the target classes, the indices read (`at`) and each position's weight (`share`)."""
-    counted = ne(b, ignore_index)
-    at = where(counted, b, 0.0)
+    mask = ne(b, ignore_index)
+    at = where(mask, b, 0.0)
     weight = 1.0
     if c is not None:
         weights = expand(reshape(c, shape=(1, shape[1], *(1,) * (len(shape) - 2))), shape=shape)
         weight = pick_along(weights, at, dim=1, keepdim=False)
-    share = where(counted, weight, 0.0)
-    weighted = where(counted, neg(pick_along(losses, at, dim=1, keepdim=False)) * share, 0.0)
-    every = tuple(range(len(shape) - 1))
+    share = where(mask, weight, 0.0)
+    weighted = where(mask, neg(pick_along(losses, at, dim=1, keepdim=False)) * share, 0.0)
+    dims = tuple(range(len(shape) - 1))
     if reduction == "none":
         return weighted, at, share
-    summed = sum(weighted, dim=every, keepdim=False)
+    loss_sum = sum(weighted, dim=dims, keepdim=False)
     if reduction == "sum":
-        return summed, at, share
-    whole = sum(share, dim=every, keepdim=False)
-    return div(summed, whole), at, where(counted, div(share, whole), 0.0)
+        return loss_sum, at, share
+    weight_sum = sum(share, dim=dims, keepdim=False)
+    return div(loss_sum, weight_sum), at, where(mask, div(share, weight_sum), 0.0)
 
 
-def _of_scores(a: Any, b: Any, c: Any, a_shape: Any, ignore_index: int, reduction: str) -> tuple[Any, ...]:
+def _cross_entropy_meaning(a: Any, b: Any, c: Any, a_shape: Any, ignore_index: int, reduction: str) -> tuple[Any, ...]:
     top = amax(a, dim=(1,), keepdim=True)
     total = sum(exp(a - top), dim=(1,), keepdim=True)
-    return (*_shared(_log_softmax(a), b, c, a_shape, ignore_index, reduction), top, total)
+    return (*_target_losses(_log_softmax(a), b, c, a_shape, ignore_index, reduction), top, total)
 
 
 # a: logits; b: class indices; c: class weights or None. `share` is the weight of a position: 0 where b is ignore_index,
@@ -81,14 +81,14 @@ cross_entropy = Op(
     ),
     aux=("at", "share", "top", "total"),
     attrs=("ignore_index", "reduction"),
-    meaning=_of_scores,
+    meaning=_cross_entropy_meaning,
 )
 
 
-def _curvature(g: Any, weight: Any, a: Any) -> Any:
+def _softmax_jacobian_product(g: Any, weight: Any, a: Any) -> Any:
     """Multiply g by the Jacobian of softmax, diag(p) - p pᵀ, times the weight of each position."""
     p = softmax(a, dim=1)
-    return _column(weight) * (p * (g - sum(p * g, dim=(1,), keepdim=True)))
+    return _unsqueeze_classes(weight) * (p * (g - sum(p * g, dim=(1,), keepdim=True)))
 
 
 # The VJP of cross_entropy: (softmax(a) - one_hot(at)) times `share` and the upstream gradient `up`. The kernel reuses
@@ -98,13 +98,14 @@ cross_entropy_backward: Op = Op(
     r"{up} \cdot \left(\operatorname{softmax} {a} - e_{at}\right)",
     inputs=("up", "a", "at", "share", "top", "total"),
     meaning=lambda up, a, at, share, a_shape: (
-        _column(up * share) * softmax(a, dim=1) - put_along(up * share, at, shape=a_shape, dim=1, keepdim=False)
+        _unsqueeze_classes(up * share) * softmax(a, dim=1)
+        - put_along(up * share, at, shape=a_shape, dim=1, keepdim=False)
     ),
     vjp=(
         lambda g, a, at, share, top, total: sum(
             g * cross_entropy_backward(1.0, a, at, share, top, total), dim=(1,), keepdim=False
         ),
-        lambda g, up, a, share: _curvature(g, up * share, a),
+        lambda g, up, a, share: _softmax_jacobian_product(g, up * share, a),
         None,
         None,
         None,
@@ -128,8 +129,8 @@ soft_cross_entropy = Op(
     "soft_cross_entropy",
     r"-\sum {b} \ln \operatorname{softmax} {a}",
     vjp=(
-        lambda g, a, b: _column(g) * (softmax(a, dim=1) * sum(b, dim=(1,), keepdim=True) - b),
-        lambda g, a: _column(g) * (logsumexp(a, dim=(1,), keepdim=True) - a),
+        lambda g, a, b: _unsqueeze_classes(g) * (softmax(a, dim=1) * sum(b, dim=(1,), keepdim=True) - b),
+        lambda g, a: _unsqueeze_classes(g) * (logsumexp(a, dim=(1,), keepdim=True) - a),
     ),
     meaning=lambda a, b: neg(sum(b * _log_softmax(a), dim=(1,), keepdim=False)),
     shown=(
@@ -155,7 +156,7 @@ nll_loss = Op(
     ),
     aux=("at", "share"),
     attrs=("ignore_index", "reduction"),
-    meaning=lambda a, b, c, a_shape, ignore_index, reduction: _shared(a, b, c, a_shape, ignore_index, reduction),
+    meaning=lambda a, b, c, a_shape, ignore_index, reduction: _target_losses(a, b, c, a_shape, ignore_index, reduction),
 )
 
 kl_div = Op(
@@ -223,9 +224,9 @@ l1_loss = Op(
 )
 
 
-def _huber(size: Any, delta: float) -> Any:
-    near = minimum(size, delta)
-    return near * (size - 0.5 * near)
+def _huber_meaning(distance: Any, delta: float) -> Any:
+    clipped = minimum(distance, delta)
+    return clipped * (distance - 0.5 * clipped)
 
 
 huber_loss = Op(  # quadratic up to delta, then linear with the same derivative
@@ -237,5 +238,5 @@ huber_loss = Op(  # quadratic up to delta, then linear with the same derivative
     ),
     attrs=("delta",),
     promotes="float",
-    meaning=lambda a, b, delta: _huber(abs(a - b), delta),
+    meaning=lambda a, b, delta: _huber_meaning(abs(a - b), delta),
 )

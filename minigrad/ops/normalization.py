@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from minigrad.core.op import Op, adjoint
+from minigrad.core.op import Op, adjoint_formula
 from minigrad.core.shapes import Shape
 from minigrad.ops.elementwise import neg, rsqrt
 from minigrad.ops.reduce import mean as average
@@ -46,106 +46,110 @@ class Norm(NamedTuple):
     centred: bool = True
 
 
-def _standardised(a: Any, norm: Norm) -> tuple[Any, Any]:
-    """Return a, standardised in norm.shape, and its rstd, both differentiable with respect to a."""
+def _standardise(a: Any, norm: Norm) -> tuple[Any, Any]:
+    """Return `a` normalised over ``norm.dim``, in ``norm.shape``, and rstd; both are differentiable."""
     x = reshape(a, shape=norm.shape)
     x = x - average(x, dim=norm.dim, keepdim=True) if norm.centred else x
     rstd = rsqrt(average(x * x, dim=norm.dim, keepdim=True) + norm.eps)
     return x * rstd, rstd
 
 
-def _weighted(x: Any, weight: Any, norm: Norm) -> Any:
+def _apply_weight(x: Any, weight: Any, norm: Norm) -> Any:
     """Multiply x, reshaped to norm.shape, by the weight."""
     x = reshape(x, shape=norm.shape)
     if weight is None:
         return x
-    return x * reshape(weight, shape=_along(norm))
+    return x * reshape(weight, shape=_weight_shape(norm))
 
 
-def _along(norm: Norm) -> Shape:
+def _weight_shape(norm: Norm) -> Shape:
     """Return the shape in which a weight broadcasts with norm.shape."""
     return tuple(size if k in norm.along else 1 for k, size in enumerate(norm.shape))
 
 
-def _scaled(a: Any, w: Any, norm: Norm) -> tuple[Any, ...]:
+def _norm_without_bias(a: Any, w: Any, norm: Norm) -> tuple[Any, ...]:
     """Compute a norm without bias; return it with its mean and rstd."""
-    x, rstd = _standardised(a, norm)
+    x, rstd = _standardise(a, norm)
     mean = average(reshape(a, shape=norm.shape), dim=norm.dim, keepdim=True)
-    return reshape(_weighted(reshape(x, shape=a.shape), w, norm), shape=a.shape), mean, rstd
+    return reshape(_apply_weight(reshape(x, shape=a.shape), w, norm), shape=a.shape), mean, rstd
 
 
-def _scaled_and_moved(a: Any, w: Any, b: Any, norm: Norm) -> tuple[Any, ...]:
-    y, mean, rstd = _scaled(a, w, norm)
+def _norm_with_bias(a: Any, w: Any, b: Any, norm: Norm) -> tuple[Any, ...]:
+    y, mean, rstd = _norm_without_bias(a, w, norm)
     if b is not None:
-        y = reshape(reshape(y, shape=norm.shape) + reshape(b, shape=_along(norm)), shape=a.shape)
+        y = reshape(reshape(y, shape=norm.shape) + reshape(b, shape=_weight_shape(norm)), shape=a.shape)
     return y, mean, rstd
 
 
-def _turned(u: Any, a: Any, w: Any, norm: Norm) -> Any:
-    x, rstd = _standardised(a, norm)
-    h = _weighted(u, w, norm)
-    rest = h - average(h, dim=norm.dim, keepdim=True) if norm.centred else h
-    return reshape(rstd * (rest - x * average(h * x, dim=norm.dim, keepdim=True)), shape=a.shape)
+def _norm_backward_meaning(u: Any, a: Any, w: Any, norm: Norm) -> Any:
+    x, rstd = _standardise(a, norm)
+    h = _apply_weight(u, w, norm)
+    centred_h = h - average(h, dim=norm.dim, keepdim=True) if norm.centred else h
+    return reshape(rstd * (centred_h - x * average(h * x, dim=norm.dim, keepdim=True)), shape=a.shape)
 
 
-def _gathered(x: Any, to: Shape, norm: Norm) -> Any:
-    """Sum x over all dimensions but norm.along, to the shape of the weight: the adjoint of `_weighted`."""
-    rest = tuple(k for k in range(len(norm.shape)) if k not in norm.along)
-    return reshape(sum(reshape(x, shape=norm.shape), dim=rest, keepdim=False), shape=to)
+def _sum_to_weight(x: Any, to: Shape, norm: Norm) -> Any:
+    """Sum x over all dimensions but norm.along, to the shape of the weight: the adjoint of `_apply_weight`."""
+    reduced_dims = tuple(k for k in range(len(norm.shape)) if k not in norm.along)
+    return reshape(sum(reshape(x, shape=norm.shape), dim=reduced_dims, keepdim=False), shape=to)
 
 
-def _norm(name: str, formula: str, by_a: str, inputs: tuple[str, ...] = ("a", "w", "b"), outputs: int = 1) -> Op:
+def _declare_norm(
+    name: str, formula: str, shown_a: str, inputs: tuple[str, ...] = ("a", "w", "b"), outputs: int = 1
+) -> Op:
     """Declare a norm. With three outputs it also returns mean and variance without gradients, for running averages."""
 
-    def first(g: Any) -> Any:
+    def output_grad(g: Any) -> Any:
         return g if outputs == 1 else g[0]
 
     rules = (
-        lambda g, a, w, mean, rstd, norm: norm_backward(first(g), a, w, mean, rstd, norm=norm),
-        lambda g, a, mean, rstd, w_shape, norm: norm_weight(first(g), a, mean, rstd, to=w_shape, norm=norm),
-        lambda g, b_shape, norm: _gathered(first(g), b_shape, norm),
+        lambda g, a, w, mean, rstd, norm: norm_backward(output_grad(g), a, w, mean, rstd, norm=norm),
+        lambda g, a, mean, rstd, w_shape, norm: norm_weight(output_grad(g), a, mean, rstd, to=w_shape, norm=norm),
+        lambda g, b_shape, norm: _sum_to_weight(output_grad(g), b_shape, norm),
     )
     return Op(
         name,
         formula,
         vjp=rules[: len(inputs)],
-        shown=(by_a, r"\sum {g} \cdot \operatorname{norm} {a}", r"\sum {g}")[: len(inputs)],
+        shown=(shown_a, r"\sum {g} \cdot \operatorname{norm} {a}", r"\sum {g}")[: len(inputs)],
         inputs=inputs,
         aux=("mean", "rstd"),
         attrs=("norm",),
         outputs=outputs,
-        meaning=(_scaled if "b" not in inputs else _scaled_and_moved) if outputs == 1 else None,
+        meaning=(_norm_without_bias if "b" not in inputs else _norm_with_bias) if outputs == 1 else None,
     )
 
 
-_STANDARD = r"\frac{{a} - \operatorname{E} {a}}{\sqrt{\operatorname{var} {a} + \epsilon}} \cdot {w} + {b}"
+_NORM_FORMULA = r"\frac{{a} - \operatorname{E} {a}}{\sqrt{\operatorname{var} {a} + \epsilon}} \cdot {w} + {b}"
 
 # The displayed gradient of a, with norm(a) the standardised a.
-_TURNED = (
+_SHOWN_MEAN_TERM = (
     r"\operatorname{norm} {a} \cdot \operatorname{E}\left({g} \cdot {w} \cdot \operatorname{norm} {a}\right)\right)"
 )
-_CENTRED = r"{rstd} \cdot \left({g} \cdot {w} - \operatorname{E}\left({g} \cdot {w}\right) - " + _TURNED
-_SCALED = r"{rstd} \cdot \left({g} \cdot {w} - " + _TURNED
+_SHOWN_CENTRED = r"{rstd} \cdot \left({g} \cdot {w} - \operatorname{E}\left({g} \cdot {w}\right) - " + _SHOWN_MEAN_TERM
+_SHOWN_UNCENTRED = r"{rstd} \cdot \left({g} \cdot {w} - " + _SHOWN_MEAN_TERM
 
-layer_norm = _norm("layer_norm", _STANDARD, _CENTRED)
-group_norm = _norm("group_norm", _STANDARD, _CENTRED)
-batch_norm = _norm("batch_norm", _STANDARD, _CENTRED, outputs=3)
-instance_norm = _norm("instance_norm", _STANDARD, _CENTRED, outputs=3)
-rms_norm = _norm("rms_norm", r"\frac{a}{\sqrt{\operatorname{E} {a}^2 + \epsilon}} \cdot {w}", _SCALED, ("a", "w"))
+layer_norm = _declare_norm("layer_norm", _NORM_FORMULA, _SHOWN_CENTRED)
+group_norm = _declare_norm("group_norm", _NORM_FORMULA, _SHOWN_CENTRED)
+batch_norm = _declare_norm("batch_norm", _NORM_FORMULA, _SHOWN_CENTRED, outputs=3)
+instance_norm = _declare_norm("instance_norm", _NORM_FORMULA, _SHOWN_CENTRED, outputs=3)
+rms_norm = _declare_norm(
+    "rms_norm", r"\frac{a}{\sqrt{\operatorname{E} {a}^2 + \epsilon}} \cdot {w}", _SHOWN_UNCENTRED, ("a", "w")
+)
 
 
-def _curvature_rule(g: Any, u: Any, a: Any, w: Any, mean: Any, rstd: Any, norm: Norm) -> Any:
+def _norm_backward_rule(g: Any, u: Any, a: Any, w: Any, mean: Any, rstd: Any, norm: Norm) -> Any:
     """VJP of `norm_backward` for a: through x, by the VJP of a norm again, and through rstd."""
-    x, scale = _standardised(a, norm)
-    v, h = reshape(g, shape=norm.shape), _weighted(u, w, norm)
+    x, scale = _standardise(a, norm)
+    v, h = reshape(g, shape=norm.shape), _apply_weight(u, w, norm)
 
     def mean_product(p: Any, q: Any) -> Any:
         return average(p * q, dim=norm.dim, keepdim=True)
 
-    by_x = neg(scale * (v * mean_product(h, x) + h * mean_product(v, x)))
+    grad_x = neg(scale * (v * mean_product(h, x) + h * mean_product(v, x)))
     y = reshape(norm_backward(u, a, w, mean, rstd, norm=norm), shape=norm.shape)
-    by_rstd = reshape(scale * x * mean_product(v, y), shape=a.shape)
-    return norm_backward(reshape(by_x, shape=a.shape), a, None, mean, rstd, norm=norm) - by_rstd
+    grad_rstd = reshape(scale * x * mean_product(v, y), shape=a.shape)
+    return norm_backward(reshape(grad_x, shape=a.shape), a, None, mean, rstd, norm=norm) - grad_rstd
 
 
 # The VJP of a norm for a, from the upstream gradient u. With x the standardised a and h = u w, it is
@@ -156,25 +160,25 @@ norm_backward: Op = Op(
     r"\operatorname{normBackward}\left({u}, {a}, {w}\right)",
     vjp=(
         lambda g, a, w, mean, rstd, norm: reshape(
-            _weighted(norm_backward(g, a, None, mean, rstd, norm=norm), w, norm), shape=a.shape
+            _apply_weight(norm_backward(g, a, None, mean, rstd, norm=norm), w, norm), shape=a.shape
         ),
-        _curvature_rule,
-        lambda g, u, a, mean, rstd, w_shape, norm: _gathered(
+        _norm_backward_rule,
+        lambda g, u, a, mean, rstd, w_shape, norm: _sum_to_weight(
             u * norm_backward(g, a, None, mean, rstd, norm=norm), w_shape, norm
         ),
         None,
         None,
     ),
     shown=(
-        adjoint("u"),
-        adjoint("a"),
-        adjoint("w"),
+        adjoint_formula("u"),
+        adjoint_formula("a"),
+        adjoint_formula("w"),
         None,
         None,
     ),
     inputs=("u", "a", "w", "mean", "rstd"),
     attrs=("norm",),
-    meaning=_turned,
+    meaning=_norm_backward_meaning,
 )
 
 # The VJP of a norm for the weight, of shape `to`: the sum of u x.
@@ -182,20 +186,20 @@ norm_weight: Op = Op(
     "norm_weight",
     r"\operatorname{normWeight}\left({u}, {a}\right)",
     vjp=(
-        lambda g, a, norm: reshape(_weighted(_standardised(a, norm)[0], g, norm), shape=a.shape),
+        lambda g, a, norm: reshape(_apply_weight(_standardise(a, norm)[0], g, norm), shape=a.shape),
         lambda g, u, a, mean, rstd, norm: norm_backward(u, a, g, mean, rstd, norm=norm),
         None,
         None,
     ),
     shown=(
-        adjoint("u"),
-        adjoint("a"),
+        adjoint_formula("u"),
+        adjoint_formula("a"),
         None,
         None,
     ),
     inputs=("u", "a", "mean", "rstd"),
     attrs=("to", "norm"),
-    meaning=lambda u, a, to, norm: _gathered(reshape(u, shape=norm.shape) * _standardised(a, norm)[0], to, norm),
+    meaning=lambda u, a, to, norm: _sum_to_weight(reshape(u, shape=norm.shape) * _standardise(a, norm)[0], to, norm),
 )
 
 # 0 with probability p, else a / (1 - p). The mask is a function of the key, so the rule recomputes it and no mask is

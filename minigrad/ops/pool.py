@@ -15,17 +15,27 @@ from minigrad.core.shapes import Shape
 __all__ = ["max_pool", "min_pool", "pick_at", "put_at", "resample"]
 
 
-def _pool_rule(g: Any, y1: Any, a_shape: Shape, windows: tuple[Any, ...]) -> Any:
+def _max_pool_rule(g: Any, y1: Any, a_shape: Shape, windows: tuple[Any, ...]) -> Any:
     return put_at(g[0], y1, shape=a_shape, dims=len(windows))
 
 
 # The extremes over windows, given per dimension for the last dimensions, and their flat indices into these dimensions.
 # Nan propagates. The first of equal extremes gets the gradient.
 max_pool = Op(
-    "max_pool", r"\max {a}", vjp=(_pool_rule,), shown=(r"\sum_{\text{selected}} {g}",), attrs=("windows",), outputs=2
+    "max_pool",
+    r"\max {a}",
+    vjp=(_max_pool_rule,),
+    shown=(r"\sum_{\text{selected}} {g}",),
+    attrs=("windows",),
+    outputs=2,
 )
 min_pool = Op(
-    "min_pool", r"\min {a}", vjp=(_pool_rule,), shown=(r"\sum_{\text{selected}} {g}",), attrs=("windows",), outputs=2
+    "min_pool",
+    r"\min {a}",
+    vjp=(_max_pool_rule,),
+    shown=(r"\sum_{\text{selected}} {g}",),
+    attrs=("windows",),
+    outputs=2,
 )
 
 # pick_at reads a at the flat indices b into its last `dims` dimensions; put_at, its adjoint, accumulates a into zeros.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import prod as product
 from typing import Any
 
-from minigrad.core.op import Op, adjoint
+from minigrad.core.op import Op, adjoint_formula
 from minigrad.core.shapes import Shape, reduced_shape
 from minigrad.ops.elementwise import abs, div, eq, exp, log, pow, sign, sqrt, where
 from minigrad.ops.shape import expand, reshape
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-_OVER = ("dim", "keepdim")
+_REDUCTION_ATTRS = ("dim", "keepdim")
 
 
 def spread(x: Any, shape: Shape, dim: tuple[int, ...], keepdim: bool) -> Any:
@@ -58,43 +58,43 @@ sum: Op = Op(
     r"\sum {a}",
     vjp=(lambda g, a_shape, dim, keepdim: spread(g, a_shape, dim, keepdim),),
     shown=(r"\operatorname{expand} {g}",),
-    attrs=_OVER,
+    attrs=_REDUCTION_ATTRS,
 )
 mean: Op = Op(
     "mean",
     r"\operatorname{mean} {a}",
     vjp=(lambda g, a_shape, dim, keepdim: spread(div(g, float(_count(a_shape, dim))), a_shape, dim, keepdim),),
     shown=(r"\frac{\operatorname{expand} {g}}{\text{count}}",),
-    attrs=_OVER,
+    attrs=_REDUCTION_ATTRS,
     promotes="float",
     meaning=lambda a, a_shape, dim, keepdim: div(sum(a, dim=dim, keepdim=keepdim), float(_count(a_shape, dim))),
 )
 
 
-def _distance(a: Any, dim: tuple[int, ...]) -> Any:
+def _deviation(a: Any, dim: tuple[int, ...]) -> Any:
     return a - mean(a, dim=dim, keepdim=True)
 
 
-def _freedom(shape: Shape, dim: tuple[int, ...], correction: float) -> float:
-    free = _count(shape, dim) - correction
-    return float(free if free > 0 else 0)
+def _degrees_of_freedom(shape: Shape, dim: tuple[int, ...], correction: float) -> float:
+    dof = _count(shape, dim) - correction
+    return float(dof if dof > 0 else 0)
 
 
 def _var_rule(g: Any, a: Any, a_shape: Shape, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
-    share = div(2.0 * g, _freedom(a_shape, dim, correction))
-    return spread(share, a_shape, dim, keepdim) * _distance(a, dim)
+    scaled_grad = div(2.0 * g, _degrees_of_freedom(a_shape, dim, correction))
+    return spread(scaled_grad, a_shape, dim, keepdim) * _deviation(a, dim)
 
 
 def _std_rule(g: Any, y: Any, a: Any, a_shape: Shape, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
     """The gradient is 0 where all elements are equal, as in PyTorch; its own derivative there is nan."""
-    per = where(y == 0, 0.0, div(1.0, y))
-    share = div(g, _freedom(a_shape, dim, correction))
-    return spread(per, a_shape, dim, keepdim) * _distance(a, dim) * spread(share, a_shape, dim, keepdim)
+    reciprocal = where(y == 0, 0.0, div(1.0, y))
+    scaled_grad = div(g, _degrees_of_freedom(a_shape, dim, correction))
+    return spread(reciprocal, a_shape, dim, keepdim) * _deviation(a, dim) * spread(scaled_grad, a_shape, dim, keepdim)
 
 
-def _variance(a: Any, a_shape: Shape, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
-    distance = _distance(a, dim)
-    return div(sum(distance * distance, dim=dim, keepdim=keepdim), _freedom(a_shape, dim, correction))
+def _var_meaning(a: Any, a_shape: Shape, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    deviation = _deviation(a, dim)
+    return div(sum(deviation * deviation, dim=dim, keepdim=keepdim), _degrees_of_freedom(a_shape, dim, correction))
 
 
 var: Op = Op(
@@ -104,7 +104,7 @@ var: Op = Op(
     shown=(r"\frac{2}{\text{count} - {correction}} \cdot {g} \cdot \left({a} - \overline{a}\right)",),
     attrs=("dim", "correction", "keepdim"),
     promotes="float",
-    meaning=_variance,
+    meaning=_var_meaning,
 )
 std = Op(
     "std",
@@ -117,10 +117,10 @@ std = Op(
 )
 
 
-def _log_of_sum(a: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
+def _logsumexp_meaning(a: Any, dim: tuple[int, ...], keepdim: bool) -> Any:
     """Subtract the maximum before exp, to avoid overflow."""
-    rest = sum(exp(a - amax(a, dim=dim, keepdim=True)), dim=dim, keepdim=keepdim)
-    return amax(a, dim=dim, keepdim=keepdim) + log(rest)
+    exp_sum = sum(exp(a - amax(a, dim=dim, keepdim=True)), dim=dim, keepdim=keepdim)
+    return amax(a, dim=dim, keepdim=keepdim) + log(exp_sum)
 
 
 logsumexp = Op(
@@ -132,9 +132,9 @@ logsumexp = Op(
         ),
     ),
     shown=(r"{g} \cdot e^{{a} - {y}}",),
-    attrs=_OVER,
+    attrs=_REDUCTION_ATTRS,
     promotes="float",
-    meaning=_log_of_sum,
+    meaning=_logsumexp_meaning,
 )
 
 
@@ -147,21 +147,21 @@ def _norm_rule(g: Any, y: Any, a: Any, a_shape: Shape, p: float, dim: tuple[int,
     if p == 0:
         return where(False, spread(g, a_shape, dim, keepdim), 0.0)
     if p == 2:
-        per = where(y == 0, 0.0, div(1.0, y))  # g / y may under- or overflow where g a / y does not
-        return spread(per, a_shape, dim, keepdim) * a * spread(g, a_shape, dim, keepdim)
+        reciprocal = where(y == 0, 0.0, div(1.0, y))  # g / y may under- or overflow where g a / y does not
+        return spread(reciprocal, a_shape, dim, keepdim) * a * spread(g, a_shape, dim, keepdim)
     if 0 < p < 2:
         power = where(a == 0, 0.0, sign(a) * pow(sign(a) * a, p - 1.0))
         return spread(where(y == 0, 0.0, g * pow(y, 1.0 - p)), a_shape, dim, keepdim) * power
-    whole = spread(y, a_shape, dim, keepdim)
-    ratio = div(a, whole)  # its powers do not overflow
+    expanded_norm = spread(y, a_shape, dim, keepdim)
+    ratio = div(a, expanded_norm)  # its powers do not overflow
     if p < 0:
         power = sign(a) * pow(sign(a) * ratio, p - 1.0)
     else:
         power = pow(ratio, p - 1.0) if p % 2 == 0 else ratio * pow(abs(ratio), p - 2.0)
-    return where(whole == 0, 0.0, spread(g, a_shape, dim, keepdim) * power)
+    return where(expanded_norm == 0, 0.0, spread(g, a_shape, dim, keepdim) * power)
 
 
-def _norm_shown(g: Any, y: Any, a: Any, p: float) -> Any:
+def _norm_shown_rule(g: Any, y: Any, a: Any, p: float) -> Any:
     return where(p == 0, 0.0, g * (sign(a) * pow(div(abs(a), y), p - 1.0)))
 
 
@@ -169,7 +169,7 @@ norm = Op(
     "norm",
     r"\left\|{a}\right\|",
     vjp=(_norm_rule,),
-    shown=(_norm_shown,),
+    shown=(_norm_shown_rule,),
     attrs=("p", "dim", "keepdim"),
     promotes="float",
 )
@@ -177,60 +177,60 @@ norm = Op(
 # --- extrema ---
 
 
-def _tied_rule(g: Any, y: Any, a: Any, a_shape: Shape, dim: tuple[int, ...], keepdim: bool) -> Any:
+def _amax_rule(g: Any, y: Any, a: Any, a_shape: Shape, dim: tuple[int, ...], keepdim: bool) -> Any:
     """Divide `g` evenly between the elements that equal the result."""
-    chosen = eq(a, spread(y, a_shape, dim, keepdim))
-    share = where(chosen, spread(g, a_shape, dim, keepdim), 0.0)
-    return div(share, sum(chosen, dim=dim, keepdim=True))
+    is_extreme = eq(a, spread(y, a_shape, dim, keepdim))
+    tied_grad = where(is_extreme, spread(g, a_shape, dim, keepdim), 0.0)
+    return div(tied_grad, sum(is_extreme, dim=dim, keepdim=True))
 
 
 amax: Op = Op(
     "amax",
     r"\max {a}",
-    vjp=(_tied_rule,),
+    vjp=(_amax_rule,),
     shown=(r"\begin{cases} \frac{g}{\sum \left({a} = {y}\right)} & {a} = {y} \\ 0 & \text{otherwise} \end{cases}",),
-    attrs=_OVER,
+    attrs=_REDUCTION_ATTRS,
 )
 amin = Op(
     "amin",
     r"\min {a}",
-    vjp=(_tied_rule,),
+    vjp=(_amax_rule,),
     shown=(r"\begin{cases} \frac{g}{\sum \left({a} = {y}\right)} & {a} = {y} \\ 0 & \text{otherwise} \end{cases}",),
-    attrs=_OVER,
+    attrs=_REDUCTION_ATTRS,
 )
 
 
 # From here on `dim` is one int. max and min return values and indices; the gradient flows to the element at the index.
-def _placed_rule(g: Any, y1: Any, a_shape: Shape, dim: int, keepdim: bool) -> Any:
+def _max_rule(g: Any, y1: Any, a_shape: Shape, dim: int, keepdim: bool) -> Any:
     return put_along(g[0], y1, shape=a_shape, dim=dim, keepdim=keepdim)
 
 
 max = Op(
     "max",
     r"\max {a}",
-    vjp=(_placed_rule,),
+    vjp=(_max_rule,),
     shown=(r"\begin{cases} {g} & \text{selected} \\ 0 & \text{otherwise} \end{cases}",),
-    attrs=_OVER,
+    attrs=_REDUCTION_ATTRS,
     outputs=2,
 )
 min = Op(
     "min",
     r"\min {a}",
-    vjp=(_placed_rule,),
+    vjp=(_max_rule,),
     shown=(r"\begin{cases} {g} & \text{selected} \\ 0 & \text{otherwise} \end{cases}",),
-    attrs=_OVER,
+    attrs=_REDUCTION_ATTRS,
     outputs=2,
 )
-argmax = Op("argmax", r"\operatorname{argmax} {a}", vjp=(None,), attrs=_OVER)
-argmin = Op("argmin", r"\operatorname{argmin} {a}", vjp=(None,), attrs=_OVER)
+argmax = Op("argmax", r"\operatorname{argmax} {a}", vjp=(None,), attrs=_REDUCTION_ATTRS)
+argmin = Op("argmin", r"\operatorname{argmin} {a}", vjp=(None,), attrs=_REDUCTION_ATTRS)
 
-# pick_along reads the element at index b along `dim`; put_along, its adjoint, writes a there into zeros.
+# pick_along reads the element at index b along `dim`; put_along, its adjoint, writes a to index b of a tensor of zeros.
 pick_along: Op = Op(
     "pick_along",
     "{a}_{b}",
     vjp=(lambda g, a_shape, b, dim, keepdim: put_along(g, b, shape=a_shape, dim=dim, keepdim=keepdim), None),
     shown=(r"\begin{cases} {g} & \text{selected} \\ 0 & \text{otherwise} \end{cases}", None),
-    attrs=_OVER,
+    attrs=_REDUCTION_ATTRS,
 )
 put_along: Op = Op(
     "put_along",
@@ -251,17 +251,21 @@ cumsum: Op = Op(
 )
 
 
-def _before(reverse: bool) -> int:
+def _predecessor_shift(reverse: bool) -> int:
     return -1 if reverse else 1  # the shift that moves each element's predecessor into its position
 
 
 def _cumprod_rule(g: Any, y: Any, a: Any, dim: int, reverse: bool) -> Any:
     """Multiply the product before an element by the gradient of the products after it: no division, so 0 is safe."""
-    return shift(y, dim=dim, by=_before(reverse), fill=1.0) * _recur_rule(g, a, dim, reverse)
+    return shift(y, dim=dim, by=_predecessor_shift(reverse), fill=1.0) * _recur_rule(g, a, dim, reverse)
 
 
 cumprod: Op = Op(
-    "cumprod", r"\operatorname{cumprod} {a}", vjp=(_cumprod_rule,), shown=(adjoint("a"),), attrs=("dim", "reverse")
+    "cumprod",
+    r"\operatorname{cumprod} {a}",
+    vjp=(_cumprod_rule,),
+    shown=(adjoint_formula("a"),),
+    attrs=("dim", "reverse"),
 )
 
 
@@ -272,13 +276,15 @@ def _prod_rule(g: Any, a: Any, a_shape: Shape, dim: int, keepdim: bool) -> Any:
     return spread(g, a_shape, (dim,), keepdim) * (before * after)
 
 
-prod = Op("prod", r"\prod {a}", vjp=(_prod_rule,), shown=(r"{g} \cdot \prod_{\text{others}} {a}",), attrs=_OVER)
+prod = Op(
+    "prod", r"\prod {a}", vjp=(_prod_rule,), shown=(r"{g} \cdot \prod_{\text{others}} {a}",), attrs=_REDUCTION_ATTRS
+)
 
 
 # The recurrence y[k] = b[k] + a[k] y[k-1], with y = 0 before the first.
 def _recur_rule(g: Any, a: Any, dim: int, reverse: bool) -> Any:
     """VJP for b."""
-    return recur(shift(a, dim=dim, by=-_before(reverse), fill=0.0), g, dim=dim, reverse=not reverse)
+    return recur(shift(a, dim=dim, by=-_predecessor_shift(reverse), fill=0.0), g, dim=dim, reverse=not reverse)
 
 
 recur: Op = Op(
@@ -286,11 +292,11 @@ recur: Op = Op(
     r"\operatorname{recur}\left({a}, {b}\right)",
     vjp=(
         lambda g, y, a, dim, reverse: (
-            shift(y, dim=dim, by=_before(reverse), fill=0.0) * _recur_rule(g, a, dim, reverse)
+            shift(y, dim=dim, by=_predecessor_shift(reverse), fill=0.0) * _recur_rule(g, a, dim, reverse)
         ),
         _recur_rule,
     ),
-    shown=(adjoint("a"), adjoint("b")),
+    shown=(adjoint_formula("a"), adjoint_formula("b")),
     attrs=("dim", "reverse"),
     promotes="same",
 )
@@ -306,5 +312,5 @@ shift: Op = Op(
 
 # --- logical reductions ---
 
-any = Op("any", r"\bigvee {a}", vjp=(None,), attrs=_OVER)
-all = Op("all", r"\bigwedge {a}", vjp=(None,), attrs=_OVER)
+any = Op("any", r"\bigvee {a}", vjp=(None,), attrs=_REDUCTION_ATTRS)
+all = Op("all", r"\bigwedge {a}", vjp=(None,), attrs=_REDUCTION_ATTRS)

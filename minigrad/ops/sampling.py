@@ -16,7 +16,7 @@ from minigrad.ops.reduce import sum
 __all__ = ["grid_put", "grid_sample"]
 
 
-def _slope(g: Any, image: Any, x: Any, y: Any, nearest: bool, to_right: bool) -> Any:
+def _coordinate_grad(g: Any, image: Any, x: Any, y: Any, nearest: bool, along_x: bool) -> Any:
     """Return the derivative of ``sum(g * grid_sample(image, x, y))`` over channels with respect to x, or to y.
 
     It interpolates the differences along the two opposite sides of the pixel cell that contains the point (eq. 6
@@ -26,13 +26,13 @@ def _slope(g: Any, image: Any, x: Any, y: Any, nearest: bool, to_right: bool) ->
         return where(False, x, 0.0)
     left, top = floor(x), floor(y)
 
-    def rise(side: float) -> Any:
-        ends = [(end, side) if to_right else (side, end) for end in (0.0, 1.0)]
+    def difference(side: float) -> Any:
+        ends = [(end, side) if along_x else (side, end) for end in (0.0, 1.0)]
         low, high = [grid_sample(image, left + dx, top + dy, nearest=True) for dx, dy in ends]
         return sum(g * (high - low), dim=(1,), keepdim=False)
 
-    far = y - top if to_right else x - left
-    return (1.0 - far) * rise(0.0) + far * rise(1.0)
+    fraction = y - top if along_x else x - left
+    return (1.0 - fraction) * difference(0.0) + fraction * difference(1.0)
 
 
 # Sample the image a at the points (b, c): interpolate bilinearly between the four neighbouring pixels (eq. 5), or take
@@ -42,8 +42,8 @@ grid_sample: Op = Op(
     r"{a}\left({b}, {c}\right)",
     vjp=(
         lambda g, a_shape, b, c, nearest: grid_put(g, b, c, shape=a_shape, nearest=nearest),
-        lambda g, a, b, c, nearest: _slope(g, a, b, c, nearest, True),
-        lambda g, a, b, c, nearest: _slope(g, a, b, c, nearest, False),
+        lambda g, a, b, c, nearest: _coordinate_grad(g, a, b, c, nearest, True),
+        lambda g, a, b, c, nearest: _coordinate_grad(g, a, b, c, nearest, False),
     ),
     shown=(
         r"\operatorname{spread}\left({g}, {b}, {c}\right)",
@@ -58,8 +58,8 @@ grid_put: Op = Op(
     r"{a}\left({b}, {c}\right)",
     vjp=(
         lambda g, b, c, nearest: grid_sample(g, b, c, nearest=nearest),
-        lambda g, a, b, c, nearest: _slope(a, g, b, c, nearest, True),
-        lambda g, a, b, c, nearest: _slope(a, g, b, c, nearest, False),
+        lambda g, a, b, c, nearest: _coordinate_grad(a, g, b, c, nearest, True),
+        lambda g, a, b, c, nearest: _coordinate_grad(a, g, b, c, nearest, False),
     ),
     shown=(
         r"{g}\left({b}, {c}\right)",

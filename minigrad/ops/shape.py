@@ -90,13 +90,13 @@ index_backward: Op = Op(
     attrs=("shape", "key"),
 )
 
-_DIAGONAL = ("offset", "dim1", "dim2")
+_DIAGONAL_ATTRS = ("offset", "dim1", "dim2")
 diagonal: Op = Op(
     "diagonal",
     r"\operatorname{diag} {a}",
     vjp=(lambda g, a_shape, offset, dim1, dim2: diagonal_backward(g, a_shape, offset, dim1, dim2),),
     shown=(r"\operatorname{diag} {g}",),
-    attrs=_DIAGONAL,
+    attrs=_DIAGONAL_ATTRS,
     view="part",
 )
 diagonal_backward: Op = Op(
@@ -104,17 +104,17 @@ diagonal_backward: Op = Op(
     r"\operatorname{diag} {a}",
     vjp=(lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2),),
     shown=(r"\operatorname{diag} {g}",),
-    attrs=("shape", *_DIAGONAL),
+    attrs=("shape", *_DIAGONAL_ATTRS),
 )
 
 # unfold returns windows of `size` along `dim`, one every `step`, in a new last dimension; its adjoint sums overlaps.
-_WINDOWS = ("dim", "size", "step")
+_UNFOLD_ATTRS = ("dim", "size", "step")
 unfold: Op = Op(
     "unfold",
     r"\operatorname{unfold} {a}",
     vjp=(lambda g, a_shape, dim, size, step: unfold_backward(g, a_shape, dim, size, step),),
     shown=(r"\operatorname{fold} {g}",),
-    attrs=_WINDOWS,
+    attrs=_UNFOLD_ATTRS,
     view=True,
 )
 unfold_backward: Op = Op(
@@ -122,17 +122,17 @@ unfold_backward: Op = Op(
     r"\operatorname{fold} {a}",
     vjp=(lambda g, dim, size, step: unfold(g, dim, size, step),),
     shown=(r"\operatorname{unfold} {g}",),
-    attrs=("shape", *_WINDOWS),
+    attrs=("shape", *_UNFOLD_ATTRS),
 )
 
 # An arbitrarily strided view of the memory of a, which has strides `own`; `offset` is relative to its first element.
-_ARRANGED = ("own", "size", "stride", "offset")
+_AS_STRIDED_ATTRS = ("own", "size", "stride", "offset")
 as_strided: Op = Op(
     "as_strided",
     r"\operatorname{strided} {a}",
     vjp=(lambda g, a_shape, own, size, stride, offset: as_strided_backward(g, a_shape, own, size, stride, offset),),
     shown=(r"\operatorname{strided}^\top {g}",),
-    attrs=_ARRANGED,
+    attrs=_AS_STRIDED_ATTRS,
     view=True,
 )
 as_strided_backward: Op = Op(
@@ -140,7 +140,7 @@ as_strided_backward: Op = Op(
     r"\operatorname{strided}^\top {a}",
     vjp=(lambda g, own, size, stride, offset: as_strided(g, own, size, stride, offset),),
     shown=(r"\operatorname{strided} {g}",),
-    attrs=("shape", *_ARRANGED),
+    attrs=("shape", *_AS_STRIDED_ATTRS),
 )
 
 # --- copies ---

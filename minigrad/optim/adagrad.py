@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 from minigrad import ops
 from minigrad.core.tensor import Tensor
-from minigrad.optim.optimizer import RATE, SHARE, Limits, Optimizer, options
+from minigrad.optim.optimizer import NON_NEGATIVE, UNIT_INTERVAL, Limits, Optimizer, constructor_options
 
 __all__ = ["Adadelta", "Adagrad", "RMSprop"]
 
-_RMSPROP = {
+_RMSPROP_OPS = {
     (False, False): ops.rmsprop_step,
     (False, True): ops.rmsprop_momentum_step,
     (True, False): ops.rmsprop_centered_step,
@@ -42,11 +42,11 @@ class Adagrad(Optimizer):
     """
 
     limits: ClassVar[Limits] = {
-        "lr": RATE,
-        "lr_decay": RATE,
-        "weight_decay": RATE,
-        "initial_accumulator_value": RATE,
-        "eps": RATE,
+        "lr": NON_NEGATIVE,
+        "lr_decay": NON_NEGATIVE,
+        "weight_decay": NON_NEGATIVE,
+        "initial_accumulator_value": NON_NEGATIVE,
+        "eps": NON_NEGATIVE,
     }
     traceable: ClassVar[bool] = True
 
@@ -64,14 +64,14 @@ class Adagrad(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        super().__init__(params, options(locals()))
+        super().__init__(params, constructor_options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Perform one step of `p`."""
-        kept = self.memory(state, p, "sum", value=group["initial_accumulator_value"])
+        buffers = self.memory(state, p, "sum", value=group["initial_accumulator_value"])
         rate = group["lr"] / (1 + state.get("step", 0) * group["lr_decay"])
         state["step"] = state.get("step", 0) + 1
-        self.apply(ops.adagrad_step, p, grad, kept, group, lr=rate)
+        self.apply(ops.adagrad_step, p, grad, buffers, group, lr=rate)
 
 
 class Adadelta(Optimizer):
@@ -96,7 +96,12 @@ class Adadelta(Optimizer):
     tensor([  0.9968, 199.9968], requires_grad=True)
     """
 
-    limits: ClassVar[Limits] = {"lr": RATE, "rho": SHARE, "eps": RATE, "weight_decay": RATE}
+    limits: ClassVar[Limits] = {
+        "lr": NON_NEGATIVE,
+        "rho": UNIT_INTERVAL,
+        "eps": NON_NEGATIVE,
+        "weight_decay": NON_NEGATIVE,
+    }
     traceable: ClassVar[bool] = True
 
     def __init__(
@@ -112,7 +117,7 @@ class Adadelta(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        super().__init__(params, options(locals()))
+        super().__init__(params, constructor_options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Perform one step of `p`."""
@@ -141,7 +146,13 @@ class RMSprop(Optimizer):
     tensor([  0.5000, 199.5000], requires_grad=True)
     """
 
-    limits: ClassVar[Limits] = {"lr": RATE, "alpha": SHARE, "eps": RATE, "weight_decay": RATE, "momentum": RATE}
+    limits: ClassVar[Limits] = {
+        "lr": NON_NEGATIVE,
+        "alpha": UNIT_INTERVAL,
+        "eps": NON_NEGATIVE,
+        "weight_decay": NON_NEGATIVE,
+        "momentum": NON_NEGATIVE,
+    }
     traceable: ClassVar[bool] = True
 
     def __init__(
@@ -158,15 +169,15 @@ class RMSprop(Optimizer):
         maximize: bool = False,
         differentiable: bool = False,
     ) -> None:
-        super().__init__(params, options(locals()))
+        super().__init__(params, constructor_options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Perform one step of `p`."""
         state["step"] = state.get("step", 0) + 1
-        kept = ["square_avg"]
+        buffer_names = ["square_avg"]
         if group["centered"]:
-            kept.append("grad_avg")
+            buffer_names.append("grad_avg")
         if group["momentum"] > 0:
-            kept.append("momentum_buffer")
-        op = _RMSPROP[bool(group["centered"]), group["momentum"] > 0]
-        self.apply(op, p, grad, self.memory(state, p, *kept), group)
+            buffer_names.append("momentum_buffer")
+        op = _RMSPROP_OPS[bool(group["centered"]), group["momentum"] > 0]
+        self.apply(op, p, grad, self.memory(state, p, *buffer_names), group)

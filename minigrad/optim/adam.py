@@ -7,26 +7,31 @@ from typing import Any, ClassVar
 
 from minigrad import ops
 from minigrad.core.tensor import Tensor
-from minigrad.optim.optimizer import RATE, SHARE, Limits, Optimizer, options
+from minigrad.optim.optimizer import NON_NEGATIVE, UNIT_INTERVAL, Limits, Optimizer, constructor_options
 
 __all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
 
 Betas = tuple[float, float]
 
 
-class _Moments(Optimizer):
+class _MomentOptimizer(Optimizer):
     """Base class of optimizers with two moments; counts the steps of each parameter."""
 
-    limits: ClassVar[Limits] = {"lr": RATE, "betas": SHARE, "eps": RATE, "weight_decay": RATE}
+    limits: ClassVar[Limits] = {
+        "lr": NON_NEGATIVE,
+        "betas": UNIT_INTERVAL,
+        "eps": NON_NEGATIVE,
+        "weight_decay": NON_NEGATIVE,
+    }
     traceable: ClassVar[bool] = True
 
-    def _count(self, state: dict[str, Any], group: dict[str, Any]) -> dict[str, Any]:
+    def _advance_step(self, state: dict[str, Any], group: dict[str, Any]) -> dict[str, Any]:
         state["step"] = step = state.get("step", 0) + 1
         beta1, beta2 = group["betas"]
         return {"beta1": beta1, "beta2": beta2, "step": step}
 
 
-class Adam(_Moments):
+class Adam(_MomentOptimizer):
     """Implements Adam: steps along the mean of the gradient, divided by the root of the mean of its square.
 
     Kingma, Ba 2015, "Adam: a method for stochastic optimization", algorithm 1; β₁, β₂ are `betas`, t counts from 1:
@@ -64,15 +69,15 @@ class Adam(_Moments):
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        super().__init__(params, options(locals()))
+        super().__init__(params, constructor_options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Perform one step of `p`."""
-        how = self._count(state, group)
+        attrs = self._advance_step(state, group)
         names = ["exp_avg", "exp_avg_sq", *["max_exp_avg_sq"] * group["amsgrad"]]
         op = ops.amsgrad_step if group["amsgrad"] else ops.adam_step
-        kept = self.memory(state, p, *names)
-        self.apply(op, p, grad, kept, group, decoupled=group["decoupled_weight_decay"], **how)
+        buffers = self.memory(state, p, *names)
+        self.apply(op, p, grad, buffers, group, decoupled=group["decoupled_weight_decay"], **attrs)
 
 
 class AdamW(Adam):
@@ -104,10 +109,10 @@ class AdamW(Adam):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        super().__init__(params, **options(locals()), decoupled_weight_decay=True)
+        super().__init__(params, **constructor_options(locals()), decoupled_weight_decay=True)
 
 
-class Adamax(_Moments):
+class Adamax(_MomentOptimizer):
     """Implements Adamax: Adam with a decaying maximum of the gradient instead of the mean of its square.
 
     Kingma, Ba 2015, "Adam: a method for stochastic optimization", algorithm 2; g as in `Adam`:
@@ -139,15 +144,15 @@ class Adamax(_Moments):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        super().__init__(params, options(locals()))
+        super().__init__(params, constructor_options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Perform one step of `p`."""
-        how = self._count(state, group)
-        self.apply(ops.adamax_step, p, grad, self.memory(state, p, "exp_avg", "exp_inf"), group, **how)
+        attrs = self._advance_step(state, group)
+        self.apply(ops.adamax_step, p, grad, self.memory(state, p, "exp_avg", "exp_inf"), group, **attrs)
 
 
-class NAdam(_Moments):
+class NAdam(_MomentOptimizer):
     """Implements NAdam: Adam with Nesterov momentum.
 
     Dozat 2016, "Incorporating Nesterov momentum into Adam", algorithm 2, with its momentum schedule; g, m, v as in
@@ -167,7 +172,7 @@ class NAdam(_Moments):
     True
     """
 
-    limits: ClassVar[Limits] = {**_Moments.limits, "momentum_decay": RATE}
+    limits: ClassVar[Limits] = {**_MomentOptimizer.limits, "momentum_decay": NON_NEGATIVE}
     traceable: ClassVar[bool] = True
 
     def __init__(
@@ -185,21 +190,22 @@ class NAdam(_Moments):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        super().__init__(params, options(locals()))
+        super().__init__(params, constructor_options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Perform one step of `p`."""
-        how = self._count(state, group)
-        now, then = [
-            how["beta1"] * (1 - 0.5 * 0.96 ** (k * group["momentum_decay"])) for k in (how["step"], how["step"] + 1)
+        attrs = self._advance_step(state, group)
+        mu, next_mu = [
+            attrs["beta1"] * (1 - 0.5 * 0.96 ** (k * group["momentum_decay"]))
+            for k in (attrs["step"], attrs["step"] + 1)
         ]
-        state["mu_product"] = product = state.get("mu_product", 1.0) * now
-        kept = self.memory(state, p, "exp_avg", "exp_avg_sq")
-        how |= {"mu": now, "next_mu": then, "mu_product": product, "decoupled": group["decoupled_weight_decay"]}
-        self.apply(ops.nadam_step, p, grad, kept, group, **how)
+        state["mu_product"] = mu_product = state.get("mu_product", 1.0) * mu
+        buffers = self.memory(state, p, "exp_avg", "exp_avg_sq")
+        attrs |= {"mu": mu, "next_mu": next_mu, "mu_product": mu_product, "decoupled": group["decoupled_weight_decay"]}
+        self.apply(ops.nadam_step, p, grad, buffers, group, **attrs)
 
 
-class RAdam(_Moments):
+class RAdam(_MomentOptimizer):
     """Implements RAdam: Adam with a variance rectification, and without adaptive rates in the first steps.
 
     Liu, Jiang, He, Chen, Liu, Gao, Han 2020, "On the variance of the adaptive learning rate and beyond", algorithm 2;
@@ -234,10 +240,10 @@ class RAdam(_Moments):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        super().__init__(params, options(locals()))
+        super().__init__(params, constructor_options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Perform one step of `p`."""
-        how = self._count(state, group)
-        kept = self.memory(state, p, "exp_avg", "exp_avg_sq")
-        self.apply(ops.radam_step, p, grad, kept, group, decoupled=group["decoupled_weight_decay"], **how)
+        attrs = self._advance_step(state, group)
+        buffers = self.memory(state, p, "exp_avg", "exp_avg_sq")
+        self.apply(ops.radam_step, p, grad, buffers, group, decoupled=group["decoupled_weight_decay"], **attrs)

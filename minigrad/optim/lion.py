@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from minigrad import ops
 from minigrad.core.tensor import Tensor
-from minigrad.optim.optimizer import RATE, SHARE, Limits, Optimizer, options
+from minigrad.optim.optimizer import NON_NEGATIVE, UNIT_INTERVAL, Limits, Optimizer, constructor_options
 
 __all__ = ["Lion"]
 
@@ -34,7 +34,7 @@ class Lion(Optimizer):
     tensor([   0.5000, -199.5000], requires_grad=True)
     """
 
-    limits: ClassVar[Limits] = {"lr": RATE, "betas": SHARE, "weight_decay": RATE}
+    limits: ClassVar[Limits] = {"lr": NON_NEGATIVE, "betas": UNIT_INTERVAL, "weight_decay": NON_NEGATIVE}
     traceable: ClassVar[bool] = True
 
     def __init__(
@@ -46,7 +46,7 @@ class Lion(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(params, options(locals()))
+        super().__init__(params, constructor_options(locals()))
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Perform one step of `p`."""

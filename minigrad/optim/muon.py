@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.core.tensor import Tensor
-from minigrad.optim.optimizer import RATE, Limits, Optimizer, options
+from minigrad.optim.optimizer import NON_NEGATIVE, Limits, Optimizer, constructor_options
 
-__all__ = ["Muon", "orthogonalized"]
+__all__ = ["Muon", "orthogonalize"]
 
 _COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan 2024: maximal derivative at 0 with singular values near 1
 
 
-def orthogonalized(
+def orthogonalize(
     x: Tensor, coefficients: tuple[float, float, float] = _COEFFICIENTS, steps: int = 5, eps: float = 1e-7
 ) -> Tensor:
     """Approximate U Vᵀ of a matrix U S Vᵀ: singular values become 0.7 to 1.2, except those near 0.
@@ -27,17 +27,17 @@ def orthogonalized(
     `x` is (m, n). The result has its shape and dtype, also used internally, where PyTorch's Muon uses bfloat16.
 
     >>> import minigrad as mg
-    >>> orthogonalized(mg.tensor([[3.0, 0.0], [0.0, 4.0]])).shape
+    >>> orthogonalize(mg.tensor([[3.0, 0.0], [0.0, 4.0]])).shape
     (2, 2)
     """
     a, b, c = coefficients
-    tall = x.shape[0] > x.shape[1]
-    x = x.T if tall else x
+    is_tall = x.shape[0] > x.shape[1]
+    x = x.T if is_tall else x
     x = x / (x * x).sum().sqrt().clamp(min=eps)
     for _ in range(steps):
         gram = x @ x.T
         x = a * x + (b * gram + c * (gram @ gram)) @ x
-    return x.T if tall else x
+    return x.T if is_tall else x
 
 
 class Muon(Optimizer):
@@ -64,7 +64,13 @@ class Muon(Optimizer):
     (True, True)
     """
 
-    limits: ClassVar[Limits] = {"lr": RATE, "weight_decay": RATE, "momentum": RATE, "eps": RATE, "ns_steps": (0, 100)}
+    limits: ClassVar[Limits] = {
+        "lr": NON_NEGATIVE,
+        "weight_decay": NON_NEGATIVE,
+        "momentum": NON_NEGATIVE,
+        "eps": NON_NEGATIVE,
+        "ns_steps": (0, 100),
+    }
 
     def __init__(
         self,
@@ -78,10 +84,10 @@ class Muon(Optimizer):
         ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
     ) -> None:
-        super().__init__(params, options(locals()))
+        super().__init__(params, constructor_options(locals()))
 
-    def _check(self, group: dict[str, Any]) -> None:
-        super()._check(group)
+    def _check_group(self, group: dict[str, Any]) -> None:
+        super()._check_group(group)
         if group["adjust_lr_fn"] not in (None, "original", "match_rms_adamw"):
             raise ArgumentError(
                 f'Muon: adjust_lr_fn must be "original" or "match_rms_adamw", but got {group["adjust_lr_fn"]!r}.'
@@ -95,11 +101,11 @@ class Muon(Optimizer):
 
     def update(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Perform one step of `p`."""
-        (kept,) = self.memory(state, p, "momentum_buffer")
-        kept.lerp_(grad, 1 - group["momentum"])
-        way = grad.lerp(kept, group["momentum"]) if group["nesterov"] else kept
-        way = orthogonalized(way, group["ns_coefficients"], group["ns_steps"], group["eps"])
+        (momentum_buffer,) = self.memory(state, p, "momentum_buffer")
+        momentum_buffer.lerp_(grad, 1 - group["momentum"])
+        direction = grad.lerp(momentum_buffer, group["momentum"]) if group["nesterov"] else momentum_buffer
+        direction = orthogonalize(direction, group["ns_coefficients"], group["ns_steps"], group["eps"])
         m, n = p.shape
         scale = 0.2 * math.sqrt(max(m, n)) if group["adjust_lr_fn"] == "match_rms_adamw" else math.sqrt(max(1, m / n))
         p.mul_(1 - group["lr"] * group["weight_decay"])
-        p.add_(way, alpha=-group["lr"] * scale)
+        p.add_(direction, alpha=-group["lr"] * scale)

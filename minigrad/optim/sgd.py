@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from minigrad import ops
 from minigrad.core.errors import ArgumentError
 from minigrad.core.tensor import Tensor
-from minigrad.optim.optimizer import RATE, Limits, Optimizer, options
+from minigrad.optim.optimizer import NON_NEGATIVE, Limits, Optimizer, constructor_options
 
 __all__ = ["SGD"]
 
@@ -34,7 +34,7 @@ class SGD(Optimizer):
     tensor([0.5000, 1.0000], requires_grad=True)
     """
 
-    limits: ClassVar[Limits] = {"lr": RATE, "momentum": RATE, "weight_decay": RATE}
+    limits: ClassVar[Limits] = {"lr": NON_NEGATIVE, "momentum": NON_NEGATIVE, "weight_decay": NON_NEGATIVE}
     traceable: ClassVar[bool] = True
 
     def __init__(
@@ -51,10 +51,10 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        super().__init__(params, options(locals()))
+        super().__init__(params, constructor_options(locals()))
 
-    def _check(self, group: dict[str, Any]) -> None:
-        super()._check(group)
+    def _check_group(self, group: dict[str, Any]) -> None:
+        super()._check_group(group)
         if group["nesterov"] and (group["momentum"] == 0 or group["dampening"] != 0):
             raise ArgumentError(
                 f"SGD: Nesterov momentum requires a momentum and zero dampening, but got momentum="
@@ -66,5 +66,5 @@ class SGD(Optimizer):
         if not group["momentum"]:
             return self.apply(ops.sgd_step, p, grad, [], group)
         dampening = 0.0 if state.get("momentum_buffer") is None else group["dampening"]
-        kept = self.memory(state, p, "momentum_buffer")
-        self.apply(ops.momentum_step, p, grad, kept, group, dampening=dampening)
+        buffers = self.memory(state, p, "momentum_buffer")
+        self.apply(ops.momentum_step, p, grad, buffers, group, dampening=dampening)

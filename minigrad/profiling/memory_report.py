@@ -7,17 +7,17 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from minigrad.backends.limits import size_text
+from minigrad.backends.limits import format_size
 from minigrad.core.errors import ArgumentError
 from minigrad.core.storage import (
     Transfers,
-    owner_of,
-    place_of,
-    pool_of,
-    pools,
+    device_of,
+    get_pool,
+    memory_owner,
+    pooled_devices,
     transfers,
 )
-from minigrad.profiling.text import moved, table
+from minigrad.profiling.formatting import format_table, format_transfers
 
 __all__ = ["DeviceMemory", "MemoryReport", "empty_cache", "memory", "set_pool_limit"]
 
@@ -47,9 +47,17 @@ class MemoryReport:
 
     def __str__(self) -> str:
         rows = [["device", "tensors", "bytes", "pooled", "peak"]]
-        for name, one in self.devices.items():
-            rows.append([name, f"{one.tensors:,}", size_text(one.bytes), size_text(one.pooled), size_text(one.peak)])
-        return "\n".join([*table(rows), *moved(self.uploads, self.downloads)])
+        for name, device_memory in self.devices.items():
+            rows.append(
+                [
+                    name,
+                    f"{device_memory.tensors:,}",
+                    format_size(device_memory.bytes),
+                    format_size(device_memory.pooled),
+                    format_size(device_memory.peak),
+                ]
+            )
+        return "\n".join([*format_table(rows), *format_transfers(self.uploads, self.downloads)])
 
     __repr__ = __str__
 
@@ -75,22 +83,22 @@ def memory() -> MemoryReport:
             continue
         array = getattr(x, "_array", None)  # once: another thread may free it; None during construction
         if type(array) not in (Freed, type(None)):
-            owner, place = owner_of(array), place_of(array)
-            tensors[place] += 1
-            owners[place][id(owner)] = owner.nbytes
-    names = sorted({*tensors, *[name for name in pools() if pool_of(name).peak]})
+            owner, device_name = memory_owner(array), device_of(array)
+            tensors[device_name] += 1
+            owners[device_name][id(owner)] = owner.nbytes
+    names = sorted({*tensors, *[name for name in pooled_devices() if get_pool(name).peak_bytes]})
     devices = {}
     for name in names:
-        pool = pool_of(name)
-        held, peak = (pool.held, pool.peak) if pool else (0, 0)
-        devices[name] = DeviceMemory(tensors[name], sum(owners[name].values()), held, peak)
+        pool = get_pool(name)
+        free_bytes, peak = (pool.free_bytes, pool.peak_bytes) if pool else (0, 0)
+        devices[name] = DeviceMemory(tensors[name], sum(owners[name].values()), free_bytes, peak)
     return MemoryReport(devices, transfers["up"], transfers["down"])
 
 
 def empty_cache() -> None:
     """Release the free memory of all pools to the system."""
-    for name in pools():
-        pool_of(name).clear()
+    for name in pooled_devices():
+        get_pool(name).clear()
 
 
 def set_pool_limit(size: int, device: str | None = None) -> None:
@@ -101,9 +109,11 @@ def set_pool_limit(size: int, device: str | None = None) -> None:
     """
     if not hasattr(size, "__index__") or size < 0:
         raise ArgumentError(f"set_pool_limit: expected a nonnegative number of bytes, but got {size!r}.")
-    if device is not None and pool_of(device) is None:
-        raise ArgumentError(f"set_pool_limit: the device {device!r} has no memory pool; {', '.join(pools())} have one.")
-    for pool in map(pool_of, pools() if device is None else [device]):
+    if device is not None and get_pool(device) is None:
+        raise ArgumentError(
+            f"set_pool_limit: the device {device!r} has no memory pool; {', '.join(pooled_devices())} have one."
+        )
+    for pool in map(get_pool, pooled_devices() if device is None else [device]):
         pool.limit = size
-        if pool.held > size:
+        if pool.free_bytes > size:
             pool.clear()

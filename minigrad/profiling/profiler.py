@@ -10,24 +10,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from minigrad.backends.limits import size_text
-from minigrad.core.dispatch import Call, kernels_of
+from minigrad.backends.limits import format_size
+from minigrad.core.dispatch import Call, get_kernels
 from minigrad.core.effects import Effects, listen
 from minigrad.core.storage import (
     Transfers,
-    owner_of,
+    memory_owner,
     transfers,
 )
-from minigrad.profiling.text import moved, table
+from minigrad.profiling.formatting import format_table, format_transfers
 
-__all__ = ["Profile", "Ran", "profile"]
+__all__ = ["KernelCall", "Profile", "profile"]
 
 
-_NONE = Transfers(0, 0)
+_NO_TRANSFERS = Transfers(0, 0)
 
 
 @dataclass
-class _Row:
+class _KernelTotals:
     """The totals of a kernel on a device: calls, seconds, and bytes read and written."""
 
     calls: int = 0
@@ -38,7 +38,7 @@ class _Row:
     """Results in newly allocated memory: neither views nor in-place."""
 
 
-class Ran(NamedTuple):
+class KernelCall(NamedTuple):
     """One kernel call: start and duration in seconds, and bytes read and written."""
 
     op: str
@@ -54,10 +54,10 @@ class Ran(NamedTuple):
 class Profile(Effects):
     """The kernel calls inside a `profile` block, in order, and their totals per kernel."""
 
-    events: list[Ran] = field(default_factory=list)
-    rows: dict[tuple[str, str], _Row] = field(default_factory=lambda: defaultdict(_Row))
-    uploads: Transfers = _NONE
-    downloads: Transfers = _NONE
+    events: list[KernelCall] = field(default_factory=list)
+    rows: dict[tuple[str, str], _KernelTotals] = field(default_factory=lambda: defaultdict(_KernelTotals))
+    uploads: Transfers = _NO_TRANSFERS
+    downloads: Transfers = _NO_TRANSFERS
 
     @property
     def new_tensors(self) -> int:
@@ -66,13 +66,14 @@ class Profile(Effects):
 
     def kernel_called(self, call: Call) -> None:
         """Count the call."""
-        known = {id(owner_of(x)) for x in (*call.inputs, call.out) if hasattr(x, "nbytes")}
+        input_ids = {id(memory_owner(x)) for x in (*call.inputs, call.out) if hasattr(x, "nbytes")}
         results = call.result if isinstance(call.result, tuple) else (call.result,)
-        new = sum(hasattr(x, "nbytes") and id(owner_of(x)) not in known for x in results)
-        start, read, written = time.perf_counter() - call.seconds, _size(call.inputs), _size(call.result)
-        by = getattr(kernels_of(call.op).get(call.device), "by", "")  # if another device's kernel computes
-        device = f"{call.device} by {by}" if by else call.device
-        self.events.append(Ran(call.op, device, start, call.seconds, read, written, new))
+        new = sum(hasattr(x, "nbytes") and id(memory_owner(x)) not in input_ids for x in results)
+        start, read, written = time.perf_counter() - call.seconds, _nbytes(call.inputs), _nbytes(call.result)
+        # If another device's kernel computes.
+        computing_device = getattr(get_kernels(call.op).get(call.device), "by", "")
+        device = f"{call.device} by {computing_device}" if computing_device else call.device
+        self.events.append(KernelCall(call.op, device, start, call.seconds, read, written, new))
         row = self.rows[call.op, device]
         row.calls += 1
         row.seconds += call.seconds
@@ -84,9 +85,9 @@ class Profile(Effects):
         rows = [["kernel", "device", "calls", "ms", "read", "written", "new tensors"]]
         order = sorted(self.rows.items(), key=lambda item: -item[1].seconds)
         for (op, device), row in order:
-            numbers = [f"{row.calls:,}", f"{row.seconds * 1e3:,.3f}", size_text(row.read), size_text(row.written)]
-            rows.append([op, device, *numbers, f"{row.new:,}"])
-        return "\n".join([*table(rows), *moved(self.uploads, self.downloads)])
+            columns = [f"{row.calls:,}", f"{row.seconds * 1e3:,.3f}", format_size(row.read), format_size(row.written)]
+            rows.append([op, device, *columns, f"{row.new:,}"])
+        return "\n".join([*format_table(rows), *format_transfers(self.uploads, self.downloads)])
 
     __repr__ = __str__
 
@@ -96,7 +97,7 @@ class Profile(Effects):
         Each device is shown as a thread, and each call as a bar.
         """
         devices = sorted({event.device for event in self.events})
-        first = min((event.start for event in self.events), default=0.0)
+        start = min((event.start for event in self.events), default=0.0)
         names = [
             {"name": "thread_name", "ph": "M", "pid": 1, "tid": k, "args": {"name": device}}
             for k, device in enumerate(devices, 1)
@@ -106,7 +107,7 @@ class Profile(Effects):
                 "name": event.op,
                 "cat": "kernel",
                 "ph": "X",
-                "ts": (event.start - first) * 1e6,
+                "ts": (event.start - start) * 1e6,
                 "dur": event.seconds * 1e6,
                 "pid": 1,
                 "tid": 1 + devices.index(event.device),
@@ -131,15 +132,17 @@ def profile() -> Iterator[Profile]:
     >>> p.rows["sum", x.device].calls
     1
     """
-    found, before = Profile(), dict(transfers)
-    with listen(found):
+    result, transfers_before = Profile(), dict(transfers)
+    with listen(result):
         try:
-            yield found
+            yield result
         finally:
-            found.uploads, found.downloads = (transfers[way].since(before[way]) for way in ("up", "down"))
+            result.uploads, result.downloads = (
+                transfers[direction].since(transfers_before[direction]) for direction in ("up", "down")
+            )
 
 
-def _size(x: Any) -> int:
+def _nbytes(x: Any) -> int:
     if isinstance(x, tuple | list):
-        return sum(_size(one) for one in x)
+        return sum(_nbytes(item) for item in x)
     return int(getattr(x, "nbytes", 0))

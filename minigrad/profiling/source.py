@@ -16,14 +16,14 @@ from typing import Any, cast
 import numpy as np
 
 from minigrad.backends import arrays
-from minigrad.core.dispatch import Call, kernels_of, tap, untapped
+from minigrad.core.dispatch import Call, disable_taps, get_kernels, tap
 from minigrad.core.dtypes import get_default_dtype
-from minigrad.core.errors import ArgumentError, DTypeError, GraphError, a_kind
+from minigrad.core.errors import ArgumentError, DTypeError, GraphError, describe_type
 from minigrad.core.grad_mode import no_grad
 from minigrad.core.graph import Node
 from minigrad.core.op import OPS, Op
 from minigrad.core.step import Step
-from minigrad.core.storage import PLACES, get_default_device, memory
+from minigrad.core.storage import DEVICE_BY_ARRAY_TYPE, get_allocator, get_default_device
 from minigrad.core.tensor import Tensor, wrap
 
 __all__ = ["Source", "kernel_source"]
@@ -41,11 +41,11 @@ class Source(str):
         return f"```python\n{self}\n```"
 
 
-def kernel_source(of: str | Op | Node | Callable[..., Any], *operands: Any, **attrs: Any) -> Source:
-    """Return the source code of the kernels that compute `of`, each with a comment that describes the call.
+def kernel_source(target: str | Op | Node | Callable[..., Any], *operands: Any, **attrs: Any) -> Source:
+    """Return the source code of the kernels that compute `target`, each with a comment that describes the call.
 
-    `of` is a tensor or Value, whose operation is executed again on its saved operands, or else on placeholders of the
-    same dtype and shape; or an operation or its name; or any function. Operations and functions are called with
+    `target` is a tensor or Value, whose operation is executed again on its saved operands, or else on placeholders of
+    the same dtype and shape; or an operation or its name; or any function. Operations and functions are called with
     `operands` and `attrs`; elementwise operations have default operands.
 
     On ``numpy`` and ``python`` a kernel is a Python or NumPy function. On the other devices it is source code that
@@ -61,51 +61,59 @@ def kernel_source(of: str | Op | Node | Callable[..., Any], *operands: Any, **at
     def relu(a: Array) -> Array:
         return np.maximum(a, 0)
     """
-    if isinstance(of, Node) and not (operands or attrs):
-        of, operands, attrs = _again(of)
-    elif isinstance(of, str):
-        of = _named(of)
-    if isinstance(of, Op) and not operands:
-        operands = _some(of)
-    if not callable(of):
-        raise DTypeError(f"kernel_source: {of!r:.100} is {a_kind(of)}; expected a tensor, operation or function.")
+    if isinstance(target, Node) and not (operands or attrs):
+        target, operands, attrs = _operation_of(target)
+    elif isinstance(target, str):
+        target = _get_op(target)
+    if isinstance(target, Op) and not operands:
+        operands = _default_operands(target)
+    if not callable(target):
+        raise DTypeError(
+            f"kernel_source: {target!r:.100} is {describe_type(target)}; expected a tensor, operation or function."
+        )
     calls: list[tuple[Call, list[Any]]] = []
     launched: list[Any] = []
 
-    def heard(call: Call) -> None:
+    def on_call(call: Call) -> None:
         calls.append((call, launched.copy()))
         launched.clear()
 
-    looking = no_grad() if isinstance(of, Op) else nullcontext()
-    with untapped(), tap(heard), arrays.launches(launched.append), looking:  # hidden from the user's own profile
-        of(*operands, **attrs)
-    return Source("\n\n".join([_described(*one) for one in calls]) or "# No kernel ran.")
+    grad_context = no_grad() if isinstance(target, Op) else nullcontext()
+    with (
+        disable_taps(),
+        tap(on_call),
+        arrays.on_launch(launched.append),
+        grad_context,
+    ):  # hidden from the user's own profile
+        target(*operands, **attrs)
+    return Source("\n\n".join([_format_call(*call) for call in calls]) or "# No kernel ran.")
 
 
-def _named(name: str) -> Op:
+def _get_op(name: str) -> Op:
     if name not in OPS:
-        near = difflib.get_close_matches(name, OPS, 1)
+        matches = difflib.get_close_matches(name, OPS, 1)
         raise ArgumentError(
-            f"kernel_source: unknown operation {name!r}{f'; did you mean {near[0]!r}?' if near else '.'}\n"
+            f"kernel_source: unknown operation {name!r}{f'; did you mean {matches[0]!r}?' if matches else '.'}\n"
             "  `minigrad ops` lists them. For a function, pass the function and its arguments: "
             "mg.kernel_source(mg.functional.linear, x, w)."
         )
     return OPS[name]
 
 
-def _some(op: Op) -> tuple[Tensor, ...]:
+def _default_operands(op: Op) -> tuple[Tensor, ...]:
     """Return operands for an elementwise operation, of the default dtype on the default device."""
     if not op.domain:
-        shown = ", ".join([*op.inputs, *(f"{name}=…" for name in op.attrs if name not in op.defaults)])
+        arguments = ", ".join([*op.inputs, *(f"{name}=…" for name in op.attrs if name not in op.defaults)])
         raise ArgumentError(
             f"kernel_source: the source of {op.name} depends on its operands, but none were given.\n"
-            f"  Pass them: mg.kernel_source({op.name!r}, {shown}); or a tensor that it computed: mg.kernel_source(y)."
+            f"  Pass them: mg.kernel_source({op.name!r}, {arguments}); or a tensor that it computed: "
+            "mg.kernel_source(y)."
         )
     rows = [np.linspace(domain.low, domain.high, 64, dtype=get_default_dtype().name) for domain in op.domain]
-    return tuple([wrap(memory(get_default_device()).copied(row)) for row in rows])
+    return tuple([wrap(get_allocator(get_default_device()).copy(row)) for row in rows])
 
 
-def _again(node: Node) -> tuple[Op, tuple[Any, ...], dict[str, Any]]:
+def _operation_of(node: Node) -> tuple[Op, tuple[Any, ...], dict[str, Any]]:
     """Return the operation that computed `node`, its operands as far as saved, and its attributes."""
     step = node.grad_fn if isinstance(node, Tensor) else node
     if step is not None and step._op is OPS["pick"]:  # one of several outputs
@@ -125,8 +133,8 @@ def _again(node: Node) -> tuple[Op, tuple[Any, ...], dict[str, Any]]:
         )
     if isinstance(node, Tensor):
         saved = (cast(Step, step)._saved or (None,) * (1 + len(operands)))[1:]
-        known = zip(saved, cast(Step, step).constants, operands, strict=True)
-        operands = tuple([_operand(op, k, *one, node) for k, one in enumerate(known)])
+        saved_operands = zip(saved, cast(Step, step).constants, operands, strict=True)
+        operands = tuple([_operand(op, k, *saved_operand, node) for k, saved_operand in enumerate(saved_operands)])
     static = step._static(as_nodes=True)
     return op, operands, {name: static[name] for name in op.attrs}
 
@@ -136,26 +144,30 @@ def _operand(op: Op, slot: int, saved: Any, constant: Any, edge: Any, result: Te
     if saved is not None:
         return saved
     if constant is not None or edge is None or isinstance(edge, Tensor):  # None: an omitted operand
-        return edge if constant is None else wrap(constant) if constant.__class__ in PLACES else constant
+        return edge if constant is None else wrap(constant) if constant.__class__ in DEVICE_BY_ARRAY_TYPE else constant
     if isinstance(edge, Node):
-        return wrap(memory(result.device).copied(np.ones(edge._shape, edge._dtype)))  # type: ignore[attr-defined]
+        return wrap(get_allocator(result.device).copy(np.ones(edge._shape, edge._dtype)))  # type: ignore[attr-defined]
     raise GraphError(
         f"kernel_source: operand {slot} of {op.name}, a large tensor that does not require grad, has been freed.\n"
         f"  Pass the operands: mg.kernel_source({op.name!r}, {', '.join(op.inputs)})."
     )
 
 
-def _described(call: Call, launched: list[Any]) -> str:
+def _format_call(call: Call, launched: list[Any]) -> str:
     """Format the source of a kernel call, the launched kernels or the function, below a description."""
-    given = [_kind(x) for x in call.inputs] + [f"{name}={value!r:.40}" for name, value in call.attrs.items()]
+    operand_texts = [_type_text(x) for x in call.inputs] + [
+        f"{name}={value!r:.40}" for name, value in call.attrs.items()
+    ]
     results = call.result if isinstance(call.result, tuple) else (call.result,)
-    title = f"# {call.op} on {call.device}: {', '.join(given)} -> {', '.join(map(_kind, results))}"
-    function = inspect.unwrap(kernels_of(call.op)[call.device])
+    title = f"# {call.op} on {call.device}: {', '.join(operand_texts)} -> {', '.join(map(_type_text, results))}"
+    function = inspect.unwrap(get_kernels(call.op)[call.device])
     if launched:
         if len(launched) == 1:
-            return f"{title}\n{launched[0].ran.rstrip()}"
-        texts = [f"# {k} of {len(launched)}: {made.name}\n{made.ran}" for k, made in enumerate(launched, 1)]
-        return f"{title}, in {len(launched)} launches\n\n" + "\n".join(texts).rstrip()
+            return f"{title}\n{launched[0].compiled_source.rstrip()}"
+        sources = [
+            f"# {k} of {len(launched)}: {launch.name}\n{launch.compiled_source}" for k, launch in enumerate(launched, 1)
+        ]
+        return f"{title}, in {len(launched)} launches\n\n" + "\n".join(sources).rstrip()
     if call.device not in ("numpy", "python") and function.__module__.startswith("minigrad."):
         return (
             f"{title}\n# No kernel launched: there is nothing to compute, or the result is a view of the same memory."
@@ -163,13 +175,13 @@ def _described(call: Call, launched: list[Any]) -> str:
     try:
         return f"{title}\n{dedent(inspect.getsource(function)).rstrip()}"
     except (TypeError, OSError):  # not a Python function, or its source is not available
-        return f"{title}\n{_place(function)}"
+        return f"{title}\n{_qualified_name(function)}"
 
 
-def _place(function: Any) -> str:
+def _qualified_name(function: Any) -> str:
     module = getattr(function, "__module__", None) or ("numpy" if isinstance(function, np.ufunc) else "")
     return f"{module.removeprefix('_')}.{function.__name__}".lstrip(".")
 
 
-def _kind(x: Any) -> str:
+def _type_text(x: Any) -> str:
     return f"{x.dtype} {tuple(x.shape)}" if hasattr(x, "dtype") else repr(x)[:40]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from minigrad.core import tensor
-from minigrad.core.errors import TidiedError, caller_line
+from minigrad.core.errors import TidiedError, user_source_line
 from minigrad.core.graph import topological
 from minigrad.core.step import Step
 from minigrad.core.tensor import Tensor
@@ -25,38 +25,38 @@ __all__ = ["Freed", "keep", "tidy"]
 class Freed:
     """Placeholder for the array of a freed tensor; any access raises TidiedError."""
 
-    __slots__ = ("_what",)
+    __slots__ = ("_message",)
 
     def __init__(self, x: Tensor, line: str) -> None:
-        self._what = f"a {x.dtype.name} tensor of shape {x.shape} was freed by mg.tidy() at {line}"
+        self._message = f"a {x.dtype.name} tensor of shape {x.shape} was freed by mg.tidy() at {line}"
 
     def __repr__(self) -> str:
-        return f"<{self._what}>"
+        return f"<{self._message}>"
 
     def __getattr__(self, name: str) -> NoReturn:
         raise TidiedError(
-            f"{self._what}\n  Keep what you need after the block: y = mg.keep(y) in it, or return it from a function "
-            "under @mg.tidy; for a scalar, y.item()."
+            f"{self._message}\n  Keep what you need after the block: y = mg.keep(y) in it, or return it from a "
+            "function under @mg.tidy; for a scalar, y.item()."
         )
 
     __class__ = property(lambda self: self.__getattr__("__class__"))  # read when the device is looked up
 
 
-class _Here(threading.local):
+class _TidyState(threading.local):
     def __init__(self) -> None:
-        self.blocks: list[_Block] = []  # the open blocks of this thread, innermost last
+        self.blocks: list[_TidyBlock] = []  # the open blocks of this thread, innermost last
 
 
-_here = _Here()
-_lock, _plain = threading.Lock(), tensor._new
-_open = 0  # open blocks in all threads: while there are none, creating a tensor has no overhead
+_tidy_state = _TidyState()
+_lock, _new_untracked = threading.Lock(), tensor._new_tensor
+_open_count = 0  # open blocks in all threads: while there are none, creating a tensor has no overhead
 
 
-def _noted(kind: type[Tensor]) -> Tensor:
+def _new_tracked(cls: type[Tensor]) -> Tensor:
     """Return a new tensor that is tracked by the innermost block."""
-    out = _plain(kind)
-    if _here.blocks:
-        _here.blocks[-1].note(out)
+    out = _new_untracked(cls)
+    if _tidy_state.blocks:
+        _tidy_state.blocks[-1].track(out)
     return out
 
 
@@ -79,62 +79,62 @@ def tidy(function: Callable[..., Any] | None = None) -> Any:
     (tensor([8., 8., 8.]), tensor([2., 2., 2.], grad_fn=<MulBackward>))
     """
     if function is None:
-        return _Block()
+        return _TidyBlock()
 
     @functools.wraps(function)
-    def inside(*args: Any, **keywords: Any) -> Any:
-        with _Block() as block:
+    def call_in_block(*args: Any, **keywords: Any) -> Any:
+        with _TidyBlock() as block:
             result = function(*args, **keywords)
-            block.kept += _tensors_in(result)
+            block.kept_tensors += _tensors_in(result)
         return result
 
-    return inside
+    return call_in_block
 
 
 def keep(x: Any) -> Any:
     """Exclude `x`, a tensor or nested lists, tuples and dicts, from the enclosing `tidy` blocks, and return it."""
-    found = list(_tensors_in(x))
-    for block in _here.blocks:
-        block.kept += found
+    tensors = list(_tensors_in(x))
+    for block in _tidy_state.blocks:
+        block.kept_tensors += tensors
     return x
 
 
-class _Block:
+class _TidyBlock:
     def __init__(self) -> None:
-        self.kept: list[Tensor] = []
-        self._made: list[weakref.ref[Tensor]] = []
-        self._many = 1024
+        self.kept_tensors: list[Tensor] = []
+        self._created: list[weakref.ref[Tensor]] = []
+        self._prune_limit = 1024
 
-    def note(self, x: Tensor) -> None:
-        self._made.append(weakref.ref(x))
-        if len(self._made) > self._many:  # drop the dead references, usually most of them
-            self._made = [one for one in self._made if one() is not None]
-            self._many = 2 * len(self._made) + 1024
+    def track(self, x: Tensor) -> None:
+        self._created.append(weakref.ref(x))
+        if len(self._created) > self._prune_limit:  # drop the dead references, usually most of them
+            self._created = [reference for reference in self._created if reference() is not None]
+            self._prune_limit = 2 * len(self._created) + 1024
 
-    def __enter__(self) -> _Block:
-        global _open
+    def __enter__(self) -> _TidyBlock:
+        global _open_count
         with _lock:
-            _open += 1
-            tensor._new = _noted  # type: ignore[assignment]
-        _here.blocks.append(self)
+            _open_count += 1
+            tensor._new_tensor = _new_tracked  # type: ignore[assignment]
+        _tidy_state.blocks.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        global _open
-        _here.blocks.remove(self)
+        global _open_count
+        _tidy_state.blocks.remove(self)
         with _lock:
-            _open -= 1
-            if not _open:
-                tensor._new = _plain
-        made = {id(x): x for one in self._made if (x := one()) is not None}
-        kept = _needed([*self.kept, *_gradients(made)])
-        line = caller_line()
-        for name, x in made.items():
-            if name not in kept:
+            _open_count -= 1
+            if not _open_count:
+                tensor._new_tensor = _new_untracked
+        created = {id(x): x for reference in self._created if (x := reference()) is not None}
+        kept_ids = _reachable_ids([*self.kept_tensors, *_gradients(created)])
+        line = user_source_line()
+        for name, x in created.items():
+            if name not in kept_ids:
                 _free(x, line)
-            elif _here.blocks:
-                _here.blocks[-1].note(x)
-        self.kept, self._made = [], []
+            elif _tidy_state.blocks:
+                _tidy_state.blocks[-1].track(x)
+        self.kept_tensors, self._created = [], []
 
 
 def _free(x: Tensor, line: str) -> None:
@@ -142,29 +142,29 @@ def _free(x: Tensor, line: str) -> None:
     x._storage = x._step = x._base = x._grad = None
 
 
-def _gradients(made: Mapping[int, Tensor]) -> Iterator[Tensor]:
+def _gradients(created: Mapping[int, Tensor]) -> Iterator[Tensor]:
     """Yield the tensors that are the gradient of an older tensor."""
-    for holder in gc.get_referrers(*made.values()) if made else ():
-        if issubclass(type(holder), Tensor) and id(holder) not in made and id(holder._grad) in made:
+    for holder in gc.get_referrers(*created.values()) if created else ():
+        if issubclass(type(holder), Tensor) and id(holder) not in created and id(holder._grad) in created:
             yield holder._grad
 
 
-def _needed(roots: Iterable[Tensor]) -> set[int]:
+def _reachable_ids(roots: Iterable[Tensor]) -> set[int]:
     """Return the ids of `roots` and of all tensors that they depend on: bases, gradients, saved tensors."""
-    found: dict[int, Tensor] = {}
-    waiting = list(roots)
-    while waiting:
-        x = waiting.pop()
-        if id(x) in found:
+    reachable: dict[int, Tensor] = {}
+    stack = list(roots)
+    while stack:
+        x = stack.pop()
+        if id(x) in reachable:
             continue
-        found[id(x)] = x
-        waiting += _tensors_in((x._base, x._grad))
+        reachable[id(x)] = x
+        stack += _tensors_in((x._base, x._grad))
         for node in topological([x._step] if x._step is not None else []):
             if isinstance(node, Step):
-                waiting += _tensors_in((node._saved, dict(node._kept)))
+                stack += _tensors_in((node._saved, dict(node._static_args)))
             elif isinstance(node, Tensor):
-                waiting.append(node)
-    return set(found)
+                stack.append(node)
+    return set(reachable)
 
 
 def _tensors_in(x: Any) -> Iterator[Tensor]:
@@ -173,5 +173,5 @@ def _tensors_in(x: Any) -> Iterator[Tensor]:
     elif isinstance(x, Mapping):
         yield from _tensors_in(list(x.values()))
     elif isinstance(x, list | tuple | set):
-        for one in x:
-            yield from _tensors_in(one)
+        for item in x:
+            yield from _tensors_in(item)

@@ -7,14 +7,14 @@ from fnmatch import fnmatchcase
 from importlib import import_module
 from typing import Any
 
-__all__ = ["DIFFERS", "INERT", "REFUSED", "advice", "missing"]
+__all__ = ["DIFFERENCES", "UNSUPPORTED_METHODS", "UNSUPPORTED_OPTIONS", "missing_name_message", "replacement_for"]
 
 # Methods that only raise an error with a replacement.
-REFUSED = {"torch.Tensor.half", "torch.Tensor.bfloat16"}
+UNSUPPORTED_METHODS = {"torch.Tensor.half", "torch.Tensor.bfloat16"}
 
 # Parameters that are accepted only with their default; any other value raises ArgumentError.
 _OPTIMIZERS = ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "SGD")
-INERT = {
+UNSUPPORTED_OPTIONS = {
     "torch.nn.Embedding": ("sparse",),
     "torch.nn.EmbeddingBag": ("sparse",),
     "torch.nn.functional.embedding": ("sparse",),
@@ -23,7 +23,7 @@ INERT = {
 }
 
 # Names that exist with another meaning than in PyTorch's documentation.
-DIFFERS = {
+DIFFERENCES = {
     "torch.Event": "an event of a backward pass, not of a GPU stream",
     "torch.Generator": "another random stream: a seed gives other values than in PyTorch, the same on each device",
     "torch.Size": "a plain tuple, without numel()",
@@ -57,7 +57,7 @@ DIFFERS = {
 }
 
 # Patterns of qualified names; the first match gives the replacement.
-INSTEAD = {
+REPLACEMENTS = {
     "torch.compile": "remove the line; mg.jit compiles a training step",
     "torch.export torch.onnx": "models cannot be exported: save their state_dict()",
     "torch.fx": "mg.record() and the viewer show the graph of a call",
@@ -140,34 +140,34 @@ INSTEAD = {
 }
 
 
-def advice(family: str, name: str) -> str:
+def replacement_for(family: str, name: str) -> str:
     """Return the replacement for PyTorch's ``family.name``, which is missing; "" if none is known."""
-    asked = f"{family}.{name}"
-    for path in _upwards(asked):
-        for patterns, words in INSTEAD.items():
+    qualified_name = f"{family}.{name}"
+    for path in _enclosing_names(qualified_name):
+        for patterns, replacement in REPLACEMENTS.items():
             if any(fnmatchcase(path, pattern) for pattern in patterns.split()):
-                return words
-    if family == "torch" and name.endswith("_") and hasattr(_named("Tensor"), name):
+                return replacement
+    if family == "torch" and name.endswith("_") and hasattr(_minigrad_attribute("Tensor"), name):
         return f"use the method x.{name}(…)"
-    if family == "torch.nn.functional" and name.endswith("_") and hasattr(_named("functional"), name[:-1]):
+    if family == "torch.nn.functional" and name.endswith("_") and hasattr(_minigrad_attribute("functional"), name[:-1]):
         return f"F.{name[:-1]}(x, inplace=True)"
     return ""
 
 
-def _upwards(path: str) -> Iterator[str]:
+def _enclosing_names(path: str) -> Iterator[str]:
     """Yield a qualified name and the modules that contain it, innermost first, except `torch` itself."""
     while "." in path:
         yield path
         path = path.rpartition(".")[0]
 
 
-def _named(name: str) -> Any:
+def _minigrad_attribute(name: str) -> Any:
     return getattr(import_module("minigrad"), name, None)  # None without NumPy
 
 
-def missing(family: str, name: str, always: bool = False) -> str:
+def missing_name_message(family: str, name: str, always: bool = False) -> str:
     """Return the second line of an error for a missing name, "" without a replacement unless `always`."""
-    words = DIFFERS.get(f"{family}.{name}") or advice(family, name)
-    if words or always:
-        return f".\n  PyTorch's {family}.{name} is not available{words and ': '}{words}."
+    replacement = DIFFERENCES.get(f"{family}.{name}") or replacement_for(family, name)
+    if replacement or always:
+        return f".\n  PyTorch's {family}.{name} is not available{replacement and ': '}{replacement}."
     return ""

@@ -10,14 +10,14 @@ from inspect import Parameter, signature
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from minigrad.pytorch.advice import DIFFERS, INERT, REFUSED, advice
+from minigrad.pytorch.advice import DIFFERENCES, UNSUPPORTED_METHODS, UNSUPPORTED_OPTIONS, replacement_for
 
-__all__ = ["CoverageRow", "look_up", "markdown", "names", "place_of", "rows", "summary", "version"]
+__all__ = ["CoverageRow", "look_up", "markdown", "minigrad_counterpart", "names", "rows", "summary", "version"]
 
 STATES = ("yes", "differs", "no")
 # Parameters of layout and placement, noted once for the full table, and deprecated parameters of PyTorch's losses.
-GENERAL = {"layout", "memory_format", "orig_func", "pin_memory"}
-GIVEN_UP = {"reduce", "size_average"}
+UNIVERSAL_OPTIONS = {"layout", "memory_format", "orig_func", "pin_memory"}
+DEPRECATED_OPTIONS = {"reduce", "size_average"}
 
 
 class CoverageRow(NamedTuple):
@@ -37,38 +37,38 @@ def names(kind: str = "") -> dict[str, dict[str, str]]:
     their classes, likewise; and "+" for other modules, annotated with the family that has the same object under that
     name, or "." for a module.
     """
-    found = {}
-    for line in _lines()[1:]:
-        place, _, listed = line.partition(": ")
-        if (place[0] if place[0] in ".+" else "") == kind:
+    families = {}
+    for line in _names_file_lines()[1:]:
+        family, _, listed = line.partition(": ")
+        if (family[0] if family[0] in ".+" else "") == kind:
             tokens = [token.partition("(") if "(" in token else token.partition("=") for token in listed.split()]
-            found[place.removeprefix(kind)] = {name: rest.rstrip(")") for name, _, rest in tokens}
-    return found
+            families[family.removeprefix(kind)] = {name: rest.rstrip(")") for name, _, rest in tokens}
+    return families
 
 
 def version() -> str:
     """Return the version of PyTorch that has these names."""
-    return _lines()[0].split()[2].rstrip(":")
+    return _names_file_lines()[0].split()[2].rstrip(":")
 
 
 def rows() -> list[CoverageRow]:
     """Return a row for every name, in the order of the families."""
-    return [_row(*token) for token in _tokens("")]
+    return [_coverage_row(*token) for token in _listed_names("")]
 
 
-def look_up(asked: Set[str]) -> list[CoverageRow]:
+def look_up(queries: Set[str]) -> list[CoverageRow]:
     """Return the rows of names such as ``Linear`` or ``nn.Linear``, or of families such as ``nn``.
 
     If none is in the table, look among the members of its classes and in all other modules.
     """
     for kinds in ("",), (".", "+"):
-        tokens = [token for kind in kinds for token in _tokens(kind) if asked & _spellings(*token[:2])]
+        tokens = [token for kind in kinds for token in _listed_names(kind) if queries & _spellings(*token[:2])]
         if tokens:
-            return [_row(*token) for token in tokens]
+            return [_coverage_row(*token) for token in tokens]
     return []
 
 
-def _tokens(kind: str) -> Iterator[tuple[str, str, str, str]]:
+def _listed_names(kind: str) -> Iterator[tuple[str, str, str, str]]:
     """Yield family, name, call signatures, and the family that defines the name."""
     for family, listed in names(kind).items():
         for name, rest in listed.items():
@@ -80,52 +80,65 @@ def _spellings(family: str, name: str) -> set[str]:
     return {name, family[6:], f"{family}.{name}"[6:]}
 
 
-def _row(family: str, name: str, forms: str, home: str) -> CoverageRow:
-    place, asked = place_of(home), f"{home}.{name}"
-    if place is None or not hasattr(place, name) or asked in REFUSED:
-        return CoverageRow(family, name, "no", advice(home, name))
-    ours = getattr(place, name)
-    lacking = _lacking(ours, forms, isinstance(place, type)) + [f"`{option}=`" for option in INERT.get(asked, ())]
-    lacking += _members_lacking(asked, ours)
-    partly = isinstance(ours, ModuleType) and asked in names("+") and asked not in names()
+def _coverage_row(family: str, name: str, forms: str, home: str) -> CoverageRow:
+    owner, qualified_name = minigrad_counterpart(home), f"{home}.{name}"
+    if owner is None or not hasattr(owner, name) or qualified_name in UNSUPPORTED_METHODS:
+        return CoverageRow(family, name, "no", replacement_for(home, name))
+    implementation = getattr(owner, name)
+    missing = _missing_options(implementation, forms, isinstance(owner, type)) + [
+        f"`{option}=`" for option in UNSUPPORTED_OPTIONS.get(qualified_name, ())
+    ]
+    missing += _missing_members(qualified_name, implementation)
+    is_partial_module = (
+        isinstance(implementation, ModuleType) and qualified_name in names("+") and qualified_name not in names()
+    )
     words = [
-        DIFFERS.get(asked, "those of its names that are here" if partly else ""),
-        f"without {', '.join(lacking)}" if lacking else "",
+        DIFFERENCES.get(qualified_name, "those of its names that are here" if is_partial_module else ""),
+        f"without {', '.join(missing)}" if missing else "",
     ]
     note = "; ".join(filter(None, words))
     return CoverageRow(family, name, "differs" if note else "yes", note)
 
 
-def _lacking(ours: Any, forms: str, bound: bool) -> list[str]:
-    """Return the options of PyTorch's function that ours lacks; `bound` skips the `self` of a method.
+def _missing_options(implementation: Any, forms: str, bound: bool) -> list[str]:
+    """Return the options of PyTorch's function that `implementation` lacks; `bound` skips the `self` of a method.
 
-    Operands are not compared by name if there are several signatures, or if ours are positional-only.
+    Operands are not compared by name if there are several signatures, or if positional-only.
     """
     try:
-        own = list(signature(ours).parameters.values())[bound:]
+        parameters = list(signature(implementation).parameters.values())[bound:]
     except (TypeError, ValueError):
         return []
-    if not forms or any(p.kind is Parameter.VAR_KEYWORD for p in own):
+    if not forms or any(p.kind is Parameter.VAR_KEYWORD for p in parameters):
         return []
-    every = [{x.rstrip("="): x.endswith("=") for x in form.split(",") if x} for form in forms.split("|")]
-    placed = any(p.kind in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL) for p in own)
-    ignored = {p.name for p in own} | GENERAL | (GIVEN_UP if every[0].keys() >= GIVEN_UP else set())
-    options = {x for form in every for x, option in form.items() if option or (len(every) == 1 and not placed)}
+    forms_parsed = [{x.rstrip("="): x.endswith("=") for x in form.split(",") if x} for form in forms.split("|")]
+    has_positional = any(p.kind in (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL) for p in parameters)
+    ignored = (
+        {p.name for p in parameters}
+        | UNIVERSAL_OPTIONS
+        | (DEPRECATED_OPTIONS if forms_parsed[0].keys() >= DEPRECATED_OPTIONS else set())
+    )
+    options = {
+        x
+        for form in forms_parsed
+        for x, option in form.items()
+        if option or (len(forms_parsed) == 1 and not has_positional)
+    }
     return sorted(f"`{x}=`" for x in options - ignored)
 
 
-def _members_lacking(asked: str, ours: Any) -> list[str]:
-    """Return the methods that our version of a class lacks, and missing options of the others."""
-    found = []
-    for name, forms in names(".").get(asked, {}).items():
-        sign = OPERATORS.get(name.strip("_")) if name.startswith("__") else f"{name}()"
-        if not hasattr(ours, name) or f"{asked}.{name}" in REFUSED:
-            found.append(f"`{sign or name}`")
-        elif not sign or name[0] == "_":
+def _missing_members(qualified_name: str, implementation: Any) -> list[str]:
+    """Return the methods that `implementation` of a class lacks, and missing options of the others."""
+    missing = []
+    for name, forms in names(".").get(qualified_name, {}).items():
+        label = OPERATORS.get(name.strip("_")) if name.startswith("__") else f"{name}()"
+        if not hasattr(implementation, name) or f"{qualified_name}.{name}" in UNSUPPORTED_METHODS:
+            missing.append(f"`{label or name}`")
+        elif not label or name[0] == "_":
             continue  # operators take positional operands
-        elif options := _lacking(getattr(ours, name), forms, bound=True):
-            found.append(f"{', '.join(options)} of `{sign or name}`")
-    return found
+        elif options := _missing_options(getattr(implementation, name), forms, bound=True):
+            missing.append(f"{', '.join(options)} of `{label or name}`")
+    return missing
 
 
 OPERATORS = {
@@ -161,30 +174,33 @@ def markdown() -> str:
     for family, yes, differs, no in summary(table):
         lines.append(f"| `{family}` | {yes} | {differs} | {no} | {(yes + differs) / (yes + differs + no):.0%} |")
     for family in dict.fromkeys(row.family for row in table):
-        own = [row for row in table if row.family == family]
+        family_rows = [row for row in table if row.family == family]
         lines += ["", f"## {family}", ""]
-        lines += [f"**Yes:** {', '.join(f'`{row.name}`' for row in own if row.state == 'yes') or 'nothing'}.", ""]
-        noted = [row for row in own if row.note]
+        lines += [
+            f"**Yes:** {', '.join(f'`{row.name}`' for row in family_rows if row.state == 'yes') or 'nothing'}.",
+            "",
+        ]
+        noted = [row for row in family_rows if row.note]
         if noted:
             lines += ["| name | available | note |", "|---|---|---|"]
             lines += [f"| `{row.name}` | {row.state} | {row.note.replace('|', chr(92) + '|')} |" for row in noted]
             lines += [""]
-        rest = [row for row in own if row.state == "no" and not row.note]
-        if rest:
-            lines += [f"**No:** {', '.join(f'`{row.name}`' for row in rest)}."]
+        unlisted = [row for row in family_rows if row.state == "no" and not row.note]
+        if unlisted:
+            lines += [f"**No:** {', '.join(f'`{row.name}`' for row in unlisted)}."]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _lines() -> list[str]:
+def _names_file_lines() -> list[str]:
     return files("minigrad.pytorch").joinpath("names.txt").read_text(encoding="utf-8").splitlines()
 
 
-def place_of(family: str) -> Any:
+def minigrad_counterpart(family: str) -> Any:
     """Return the module or class that corresponds to a family of PyTorch; None if there is none."""
-    place: Any = import_module("minigrad")
+    owner: Any = import_module("minigrad")
     for part in family.split(".")[1:]:
         try:
-            place = getattr(place, part)
+            owner = getattr(owner, part)
         except AttributeError:
             return None
-    return place
+    return owner

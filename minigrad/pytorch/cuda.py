@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from minigrad.core import dispatch
-from minigrad.core.storage import is_there
+from minigrad.core import dispatch, storage
 
 __all__ = [
     "current_device",
@@ -14,12 +13,12 @@ __all__ = [
     "manual_seed_all",
     "synchronize",
 ]
-__path__: list[str] = []  # a package without a folder: `pytorch.modules` resolves its submodules
+__path__: list[str] = []  # a package without a folder: `pytorch.import_hooks` resolves its submodules
 
 
 def is_available() -> bool:
     """Return whether tensors can be on the device "cuda"."""
-    return is_there("cuda")
+    return storage.is_available("cuda")
 
 
 def device_count() -> int:
@@ -57,6 +56,6 @@ def empty_cache() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    from minigrad.pytorch.modules import absent
+    from minigrad.pytorch.import_hooks import resolve_missing
 
-    return absent("minigrad.cuda", name)
+    return resolve_missing("minigrad.cuda", name)

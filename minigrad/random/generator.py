@@ -14,11 +14,11 @@ from minigrad.backends.numpy.random import KEYS, philox
 from minigrad.core import symbolic
 from minigrad.core.errors import DTypeError
 from minigrad.core.modes import modes
-from minigrad.core.storage import check_device, device, host, memory
+from minigrad.core.storage import check_device, device, get_allocator, to_numpy
 from minigrad.core.tensor import Tensor, wrap
 
 __all__ = [
-    "FAR",
+    "ROW_OFFSET",
     "Generator",
     "default_generator",
     "draw_lock",
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-FAR = 2**32  # offset between the streams of consecutive rows
+ROW_OFFSET = 2**32  # offset between the streams of consecutive rows
 draw_lock = threading.Lock()  # held while the state of a generator is read or changed
 
 
@@ -44,7 +44,7 @@ class Generator:
 
     def __init__(self, seed: int = 0, device: str | None = None) -> None:
         self.device = check_device(device, "Generator")
-        self._rows = 0, 0
+        self._row_range = 0, 0
         self.manual_seed(seed)
 
     def manual_seed(self, seed: Any) -> Generator:
@@ -52,81 +52,82 @@ class Generator:
         if not isinstance(seed, int) or not -(2**63) <= seed < 2**64:
             raise DTypeError(f"manual_seed: expected an int in [-2**63, 2**64), but got {seed!r}.")
         with draw_lock:
-            self._seed, self._drawn = seed % 2**64, 0
+            self._seed, self._offset = seed % 2**64, 0
         for listener in modes.generator_seeded:
             listener.generator_seeded(self)
         return self
 
     def seed(self) -> int:
         """Set a nondeterministic seed, and return it."""
-        self._asked("seed")
+        self._report_state_read("seed")
         return self.manual_seed(secrets.randbits(64)).initial_seed()
 
     def initial_seed(self) -> int:
         """Return the seed."""
-        self._asked("initial_seed")
+        self._report_state_read("initial_seed")
         return self._seed
 
-    def _asked(self, what: str) -> None:
+    def _report_state_read(self, attribute: str) -> None:
         for listener in modes.generator_state_read:
-            listener.generator_state_read(what)
+            listener.generator_state_read(attribute)
 
-    def draw(self, count: int, shared: bool = False) -> tuple[int, int]:
-        """Advance by `count` random numbers, and return the key of the stream and the offset of the first.
+    def draw(self, count: int, is_shared: bool = False) -> tuple[int, int]:
+        """Advance by `row_count` random numbers, and return the key of the stream and the offset of the first.
 
         >>> generator = Generator(5)
         >>> generator.draw(3), generator.draw(1)
         ((5, 0), (5, 3))
         """
         with draw_lock:
-            seed, first = self._seed, self._drawn + (0 if shared else self._rows[0] * FAR)
-            self._drawn += count
-        found = seed, first
+            seed, first_index = self._seed, self._offset + (0 if is_shared else self._row_range[0] * ROW_OFFSET)
+            self._offset += count
+        key_and_offset = seed, first_index
         for listener in modes.elements_drawn:
-            found = listener.elements_drawn(self, first, count)
-        return found
+            key_and_offset = listener.elements_drawn(self, first_index, count)
+        return key_and_offset
 
     def next_key(self, shared: bool = False) -> int:
-        """Return a new 64-bit key, for an independent stream; also distinct per row of `rows` unless `shared`."""
-        key, place = self.draw(1, shared)
-        return cast(int, symbolic.apply(_key_at, key, place))
+        """Return a new 64-bit key, for an independent stream; also distinct per row of `rows` unless `is_shared`."""
+        key, offset = self.draw(1, shared)
+        return cast(int, symbolic.apply(_derive_key, key, offset))
 
-    def rows(self, first: int = 0, count: int = 0) -> None:
-        """Draw for `count` rows from row `first` of a distributed batch from now on; 0, 0 for a non-distributed one.
+    def rows(self, first_row: int = 0, count: int = 0) -> None:
+        """Draw for `count` rows from row `first_row` of a distributed batch from now on; 0, 0 for a non-distributed
+        one.
 
         `dropout` then drops what it would drop in the full batch. Other draws use separate streams per row.
         """
-        self._rows = first, count
+        self._row_range = first_row, count
 
-    def key_for(self, numbers: int) -> tuple[int, int]:
-        """Return a key for `numbers` elements and their offset in its stream, within `rows` that of the full batch."""
-        first, count = self._rows
-        shared = bool(count) and not numbers % count
-        return self.next_key(shared), first * (numbers // count) if shared else 0
+    def key_for(self, numel: int) -> tuple[int, int]:
+        """Return a key for `numel` elements and their offset in its stream, within `rows` that of the full batch."""
+        first_row, row_count = self._row_range
+        shared = bool(row_count) and not numel % row_count
+        return self.next_key(shared), first_row * (numel // row_count) if shared else 0
 
     def get_state(self) -> Tensor:
         """Return the state as a uint8 tensor of shape (16,) on "cpu": the seed and the counter, little-endian."""
-        self._asked("get_state")
+        self._report_state_read("get_state")
         with draw_lock:
-            state = np.array([self._seed, self._drawn], "<u8")
-        return wrap(memory(device("cpu")).copied(state.view(np.uint8)))
+            state = np.array([self._seed, self._offset], "<u8")
+        return wrap(get_allocator(device("cpu")).copy(state.view(np.uint8)))
 
     def set_state(self, new_state: Any) -> Generator:
         """Restore a state from `get_state`, and return the generator. Raises DTypeError for anything else."""
         if not isinstance(new_state, Tensor) or (new_state.dtype.name, new_state.shape) != ("uint8", (16,)):
             raise DTypeError("set_state: RNG state must be a uint8 tensor of shape (16,), as returned by get_state().")
-        seed, drawn = np.frombuffer(host(new_state._array).tobytes(), "<u8").tolist()
+        seed, offset = np.frombuffer(to_numpy(new_state._array).tobytes(), "<u8").tolist()
         with draw_lock:
-            self._seed, self._drawn = seed, drawn
+            self._seed, self._offset = seed, offset
         return self
 
     def __repr__(self) -> str:
-        return f"<Generator: seed {self._seed}, {self._drawn} drawn>"
+        return f"<Generator: seed {self._seed}, {self._offset} drawn>"
 
 
-def _key_at(key: int, place: int) -> int:
-    """Return the 64-bit key at offset `place` of the key stream."""
-    low, high, *_ = philox((place & 0xFFFFFFFF, place >> 32, KEYS, 0), key)
+def _derive_key(key: int, offset: int) -> int:
+    """Return the 64-bit key at offset `offset` of the key stream."""
+    low, high, *_ = philox((offset & 0xFFFFFFFF, offset >> 32, KEYS, 0), key)
     return int(high << 32 | low)
 
 

@@ -30,7 +30,7 @@ class ParkMiller:
 
     def __init__(self, seed: int = 1, multiplier: int = 16807) -> None:
         if not 1 <= seed < PRIME:
-            raise ArgumentError(f"ParkMiller: expected a seed in [1, {PRIME - 1}], but got {seed}; 0 only gives 0.")
+            raise ArgumentError(f"ParkMiller: expected a seed in [1, {PRIME - 1}], but got {seed}.")
         self.state, self.multiplier = seed, multiplier
 
     def __iter__(self) -> ParkMiller:
@@ -72,7 +72,7 @@ class Xoroshiro64Star:
         """Return the next integer, in [0, 2³² − 1]."""
         a, b = self.state
         b ^= a
-        self.state = _rotated(a, 26) ^ b ^ (b << 9 & WORD), _rotated(b, 13)
+        self.state = _rotate_left(a, 26) ^ b ^ (b << 9 & WORD), _rotate_left(b, 13)
         return a * 0x9E3779BB & WORD
 
     def random(self) -> float:
@@ -80,6 +80,6 @@ class Xoroshiro64Star:
         return (next(self) >> 8) * 2.0**-24
 
 
-def _rotated(word: int, by: int) -> int:
+def _rotate_left(word: int, count: int) -> int:
     """Rotate a 32-bit word left."""
-    return (word << by | word >> (32 - by)) & WORD
+    return (word << count | word >> (32 - count)) & WORD

@@ -12,11 +12,11 @@ from minigrad.backends.limits import check_count
 from minigrad.core import views
 from minigrad.core.dispatch import dispatch
 from minigrad.core.dtypes import DType, as_dtype, float32, get_default_dtype, int64
-from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, a_kind
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, describe_type
 from minigrad.core.op import OPS
 from minigrad.core.registry import register_method
-from minigrad.core.shapes import Shape, broadcast_shapes, size_of
-from minigrad.core.storage import check_device, host
+from minigrad.core.shapes import Shape, broadcast_shapes, parse_size
+from minigrad.core.storage import check_device, to_numpy
 from minigrad.core.tensor import Tensor, wrap
 from minigrad.random.generator import Generator, default_generator
 
@@ -43,7 +43,9 @@ def rand(
     requires_grad: bool = False,
 ) -> Tensor:
     """Return a tensor of samples from the uniform distribution on [0, 1)."""
-    return _made("random_uniform", "rand", size_of(sizes, "rand", size), generator, dtype, device, requires_grad)
+    return _sample_float(
+        "random_uniform", "rand", parse_size(sizes, "rand", size), generator, dtype, device, requires_grad
+    )
 
 
 def randn(
@@ -55,7 +57,9 @@ def randn(
     requires_grad: bool = False,
 ) -> Tensor:
     """Return a tensor of samples from the standard normal distribution."""
-    return _made("random_normal", "randn", size_of(sizes, "randn", size), generator, dtype, device, requires_grad)
+    return _sample_float(
+        "random_normal", "randn", parse_size(sizes, "randn", size), generator, dtype, device, requires_grad
+    )
 
 
 def randint(
@@ -77,8 +81,8 @@ def randint(
     if size is None:
         raise DTypeError(f"randint: missing the argument size.\n  Pass a shape: randint({high}, (2, 3)).")
     check_device(device, "randint")
-    shape = size_of((size,), "randint")
-    out = _whole("randint", shape, low, high, generator, int64 if dtype is None else as_dtype(dtype), device)
+    shape = parse_size((size,), "randint")
+    out = _sample_int("randint", shape, low, high, generator, int64 if dtype is None else as_dtype(dtype), device)
     return out.requires_grad_() if requires_grad else out
 
 
@@ -92,8 +96,8 @@ def randperm(
 ) -> Tensor:
     """Return a random permutation of the integers from 0 to ``n - 1``."""
     check_device(device, "randperm")
-    (count,) = size_of((n,), "randperm")
-    out: Tensor = _drawn("random_permutation", count, generator, device, count=count).to(as_dtype(dtype))
+    (count,) = parse_size((n,), "randperm")
+    out: Tensor = _sample_op("random_permutation", count, generator, device, count=count).to(as_dtype(dtype))
     return out.requires_grad_() if requires_grad else out
 
 
@@ -112,17 +116,17 @@ def normal(
     Either both are scalars and `size` is given, or one or both are tensors, which broadcast. Raises ArgumentError for a
     negative `std`.
     """
-    given = [x.detach() for x in (mean, std) if isinstance(x, Tensor)]
-    if bool(given) == (size is not None):
+    tensors = [x.detach() for x in (mean, std) if isinstance(x, Tensor)]
+    if bool(tensors) == (size is not None):
         raise ArgumentError("normal: scalars require a size, and tensors do not accept one: normal(0.0, 1.0, (2, 3)).")
-    if np.any((host(std._array) if isinstance(std, Tensor) else np.asarray(std)) < 0):
+    if np.any((to_numpy(std._array) if isinstance(std, Tensor) else np.asarray(std)) < 0):
         raise ArgumentError(f"normal: expects all elements of std >= 0.0, but got {std!r}.")
-    shape = broadcast_shapes(*[x.shape for x in given], op="normal") if given else size_of((size,), "normal")
-    kind = given[0].dtype if given and dtype is None else dtype
-    place = given[0].device if given and device is None else device
-    drawn = _made("random_normal", "normal", shape, generator, kind, place, False)
+    shape = broadcast_shapes(*[x.shape for x in tensors], op="normal") if tensors else parse_size((size,), "normal")
+    result_dtype = tensors[0].dtype if tensors and dtype is None else dtype
+    result_device = tensors[0].device if tensors and device is None else device
+    samples = _sample_float("random_normal", "normal", shape, generator, result_dtype, result_device, False)
     mean, std = [x.detach() if isinstance(x, Tensor) else x for x in (mean, std)]
-    out: Tensor = drawn * std + mean
+    out: Tensor = samples * std + mean
     return out.requires_grad_() if requires_grad else out
 
 
@@ -134,13 +138,13 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     """
     if not isinstance(input, Tensor):
         raise DTypeError(
-            f"bernoulli: input is {a_kind(input)}; expected a tensor.\n"
+            f"bernoulli: input is {describe_type(input)}; expected a tensor.\n"
             "  Write bernoulli(mg.full(size, p)), with the probability of each element."
         )
-    chances = input.detach() if p is None else p
+    probabilities = input.detach() if p is None else p
     if p is None and not input.dtype.is_floating_point:
         raise DTypeError(f"bernoulli: expected a floating-point tensor of probabilities, but got {input.dtype.name}.")
-    return _coins("bernoulli", input, chances, generator).to(input.dtype)
+    return _sample_bernoulli("bernoulli", input, probabilities, generator).to(input.dtype)
 
 
 @register_method("multinomial")
@@ -163,7 +167,7 @@ def multinomial(
         raise ShapeError(f"multinomial: prob_dist must be 1 or 2 dim and not empty, but got shape {input.shape}.")
     if not isinstance(num_samples, int) or num_samples < 1:
         raise ShapeError(f"multinomial: expected num_samples to be an int > 0, but got {num_samples!r}.")
-    weights = host(input._array)
+    weights = to_numpy(input._array)
     if not np.isfinite(weights).all() or (weights < 0).any() or not (weights > 0).any(-1).all():
         raise ArgumentError("multinomial: probability tensor contains either inf, nan, element < 0 or a row of zeros.")
     available = int((weights > 0).sum(-1).min())
@@ -173,9 +177,9 @@ def multinomial(
             "\n  Write replacement=True to sample an index more than once."
         )
     rows = weights.size // weights.shape[-1]
-    used = rows * num_samples if replacement else weights.size
-    return _drawn(
-        "random_choice", used, generator, None, input.detach(), count=num_samples, replacement=bool(replacement)
+    count = rows * num_samples if replacement else weights.size
+    return _sample_op(
+        "random_choice", count, generator, None, input.detach(), count=num_samples, replacement=bool(replacement)
     )
 
 
@@ -204,7 +208,7 @@ def randint_like(input: Tensor, low: int = 0, high: int | None = None, **options
 @register_method("uniform_")
 def _uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill in-place with samples from the uniform distribution on [`from_`, `to`). Raises ArgumentError if empty."""
-    _check_target("uniform_", self, fractions=True)
+    _check_target("uniform_", self, needs_float=True)
     if not from_ <= to:
         raise ArgumentError(f"uniform_: expects to return a [from, to) range, but found from={from_} > to={to}.")
     return self.copy_(rand_like(self, generator=generator) * (to - from_) + from_)
@@ -213,14 +217,14 @@ def _uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: G
 @register_method("normal_")
 def _normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill in-place with samples from the normal distribution with `mean` and standard deviation `std`."""
-    _check_target("normal_", self, fractions=True)
+    _check_target("normal_", self, needs_float=True)
     return self.copy_(normal(mean, std, self.shape, generator=generator, dtype=self.dtype, device=self.device))
 
 
 @register_method("exponential_")
 def _exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill in-place with samples from the exponential distribution with rate `lambd`, mean 1 / `lambd`."""
-    _check_target("exponential_", self, fractions=True)
+    _check_target("exponential_", self, needs_float=True)
     if not lambd > 0:
         raise ArgumentError(f"exponential_: expects lambda > 0.0, but found lambda={lambd}.")
     return self.copy_(OPS["log1p"](-rand_like(self, generator=generator)) / -lambd)
@@ -230,7 +234,7 @@ def _exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | No
 def _bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill in-place with 1 with probability `p`, else 0; a tensor `p` broadcasts. Raises like `bernoulli`."""
     _check_target("bernoulli_", self)
-    return self.copy_(_coins("bernoulli_", self, p, generator))
+    return self.copy_(_sample_bernoulli("bernoulli_", self, p, generator))
 
 
 @register_method("random_")
@@ -240,23 +244,24 @@ def _random_(self: Tensor, from_: int = 0, to: int | None = None, *, generator: 
     Without bounds the range is from 0 to the largest value of the dtype, or the largest exact integer of a float dtype.
     """
     if to is None:
-        from_, to = 0, from_ or _ends(self.dtype)[1]
+        from_, to = 0, from_ or _integer_range(self.dtype)[1]
     _check_target("random_", self)
-    return self.copy_(_whole("random_", self.shape, from_, to, generator, self.dtype, self.device))
+    return self.copy_(_sample_int("random_", self.shape, from_, to, generator, self.dtype, self.device))
 
 
 # --- helpers ---
 
 
-def _drawn(
-    name: str, used: int, generator: Generator | None, device: str | None, *operands: Tensor, **attrs: Any
+def _sample_op(
+    name: str, draws: int, generator: Generator | None, device: str | None, *operands: Tensor, **attrs: Any
 ) -> Tensor:
-    """Apply the random op `name`, which consumes `used` random numbers, on `device` or that of `operands`."""
+    """Apply the random op `name`, which consumes `draws` random numbers, on `device` or that of `operands`."""
     if not isinstance(generator, Generator | None):
         raise DTypeError(
-            f"{name}: generator is {a_kind(generator)}; expected a Generator.\n  Write generator=mg.Generator(seed)."
+            f"{name}: generator is {describe_type(generator)}; expected a Generator.\n"
+            "  Write generator=mg.Generator(seed)."
         )
-    key, offset = (default_generator if generator is None else generator).draw(used)
+    key, offset = (default_generator if generator is None else generator).draw(draws)
     attrs = {"key": key, "offset": offset, **attrs}
     if not operands:
         return wrap(dispatch(name, check_device(device, name), (), attrs))
@@ -264,24 +269,24 @@ def _drawn(
     return out
 
 
-def _made(
+def _sample_float(
     op: str,
-    asked: str,
+    func_name: str,
     shape: Shape,
     generator: Generator | None,
     dtype: DType | None,
     device: str | None,
     requires_grad: bool,
 ) -> Tensor:
-    check_count(shape, check_device(device, asked), asked)
-    kind = get_default_dtype() if dtype is None else as_dtype(dtype)
-    if not kind.is_floating_point:
-        raise DTypeError(f"{asked}: expected a floating-point dtype, but got {kind.name}; see randint.")
-    out = _drawn(op, prod(shape), generator, device, shape=shape, dtype=kind)
+    check_count(shape, check_device(device, func_name), func_name)
+    result_dtype = get_default_dtype() if dtype is None else as_dtype(dtype)
+    if not result_dtype.is_floating_point:
+        raise DTypeError(f"{func_name}: expected a floating-point dtype, but got {result_dtype.name}; see randint.")
+    out = _sample_op(op, prod(shape), generator, device, shape=shape, dtype=result_dtype)
     return out.requires_grad_() if requires_grad else out
 
 
-def _whole(
+def _sample_int(
     name: str, shape: Shape, low: Any, high: Any, generator: Generator | None, dtype: DType, device: str | None
 ) -> Tensor:
     if not isinstance(low, int) or not isinstance(high, int):
@@ -289,13 +294,13 @@ def _whole(
     if low >= high:
         raise ArgumentError(f"{name}: expects 'from' to be less than 'to', but got from={low} >= to={high}.")
     check_count(shape, check_device(device, name), name)
-    least, end = _ends(dtype)
-    if low < least or high > end:
+    min_value, end = _integer_range(dtype)
+    if low < min_value or high > end:
         raise DTypeError(f"{name}: the range [{low}, {high}) is out of bounds for {dtype.name}.")
-    return _drawn("random_int", prod(shape), generator, device, shape=shape, low=low, high=high, dtype=dtype)
+    return _sample_op("random_int", prod(shape), generator, device, shape=shape, low=low, high=high, dtype=dtype)
 
 
-def _ends(dtype: DType) -> tuple[int, int]:
+def _integer_range(dtype: DType) -> tuple[int, int]:
     """Return the half-open range of a dtype, for floats that of consecutive exact integers."""
     if dtype.is_floating_point:
         digits = 24 if dtype is float32 else 53
@@ -306,16 +311,21 @@ def _ends(dtype: DType) -> tuple[int, int]:
     return int(limits.min), int(limits.max) + 1
 
 
-def _coins(name: str, like: Tensor, p: Tensor | float, generator: Generator | None) -> Tensor:
-    chances = host(p._array) if isinstance(p, Tensor) else np.asarray(p)
-    if not ((chances >= 0) & (chances <= 1)).all():
+def _sample_bernoulli(name: str, reference: Tensor, p: Tensor | float, generator: Generator | None) -> Tensor:
+    probabilities = to_numpy(p._array) if isinstance(p, Tensor) else np.asarray(p)
+    if not ((probabilities >= 0) & (probabilities <= 1)).all():
         raise ArgumentError(f"{name}: expects p to be in [0, 1], but got p={p!r}.")
-    kind = p.dtype if isinstance(p, Tensor) else like.dtype
-    drawn = rand(like.shape, generator=generator, dtype=kind if kind.is_floating_point else None, device=like.device)
-    return drawn < p
+    sample_dtype = p.dtype if isinstance(p, Tensor) else reference.dtype
+    samples = rand(
+        reference.shape,
+        generator=generator,
+        dtype=sample_dtype if sample_dtype.is_floating_point else None,
+        device=reference.device,
+    )
+    return samples < p
 
 
-def _check_target(name: str, x: Tensor, fractions: bool = False) -> None:
-    if fractions and not x.dtype.is_floating_point:
+def _check_target(name: str, x: Tensor, needs_float: bool = False) -> None:
+    if needs_float and not x.dtype.is_floating_point:
         raise DTypeError(f"{name}: expected a floating-point tensor, but got {x.dtype.name}; see random_.")
     views.check_writable(x, x.shape, x.dtype.kind, name)

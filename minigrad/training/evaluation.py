@@ -13,7 +13,7 @@ from minigrad.core.tensor import Tensor
 from minigrad.functional import cross_entropy
 from minigrad.nn.module import Module
 
-__all__ = ["Mean", "Metric", "accuracy", "evaluate", "in_mode", "parts", "perplexity", "place_of"]
+__all__ = ["Metric", "MetricMeans", "accuracy", "device_of", "evaluate", "perplexity", "split_batch", "training_mode"]
 
 
 class Metric(NamedTuple):
@@ -55,7 +55,7 @@ perplexity = Metric(cross_entropy, _exp)
 """exp of the mean cross entropy, the effective number of equally likely classes. Takes the arguments of the loss."""
 
 
-class Mean:
+class MetricMeans:
     """Running means of a loss and metrics over samples, for any batch sizes."""
 
     def __init__(self, metrics: Mapping[str, Callable[[Any, Any], Any]]) -> None:
@@ -63,23 +63,23 @@ class Mean:
         self.count = 0
         self.totals = dict.fromkeys(metrics, 0.0)
 
-    def add(self, output: Any, target: Any, without: str = "") -> int:
-        """Add a batch, except for the metric `without`, which the caller adds; return the number of samples."""
+    def add(self, output: Any, target: Any, exclude: str = "") -> int:
+        """Add a batch, except for the metric `exclude`, which the caller adds; return the number of samples."""
         count = len(target) if isinstance(target, Tensor) and target.ndim else 1
         self.count += count
         for name, metric in self.metrics.items():
-            if name != without:
-                number = float((metric.of if isinstance(metric, Metric) else metric)(output, target))
-                self.totals[name] += number * count
+            if name != exclude:
+                value = float((metric.of if isinstance(metric, Metric) else metric)(output, target))
+                self.totals[name] += value * count
         return count
 
-    def numbers(self, prefix: str = "") -> dict[str, float]:
+    def compute(self, prefix: str = "") -> dict[str, float]:
         """Return the metrics over all batches."""
-        found = {}
+        values = {}
         for name, metric in self.metrics.items():
             mean = self.totals[name] / self.count if self.count else float("nan")
-            found[prefix + name] = metric.then(mean) if isinstance(metric, Metric) else mean
-        return found
+            values[prefix + name] = metric.then(mean) if isinstance(metric, Metric) else mean
+        return values
 
 
 def evaluate(
@@ -95,16 +95,16 @@ def evaluate(
     >>> list(evaluate(model, [batch], {"loss": mg.functional.cross_entropy, "accuracy": accuracy}))
     ['loss', 'accuracy']
     """
-    mean, place = Mean(metrics), place_of(model)
-    with in_mode(model, False), no_grad():
+    mean, device = MetricMeans(metrics), device_of(model)
+    with training_mode(model, False), no_grad():
         for batch in loader:
-            inputs, target = parts(batch, place)
+            inputs, target = split_batch(batch, device)
             mean.add(model(*inputs), target)
-    return mean.numbers()
+    return mean.compute()
 
 
 @contextmanager
-def in_mode(model: Module, training: bool) -> Iterator[None]:
+def training_mode(model: Module, training: bool) -> Iterator[None]:
     """Context manager that sets training or evaluation mode, and restores the mode of each module.
 
     In a model in training mode, a submodule in evaluation mode, such as a frozen norm, remains in it.
@@ -119,12 +119,12 @@ def in_mode(model: Module, training: bool) -> Iterator[None]:
             module.training = mode
 
 
-def place_of(model: Module) -> str | None:
+def device_of(model: Module) -> str | None:
     """Return the device of the parameters, or None if there are none."""
     return next((str(x.device) for x in model.parameters()), None)
 
 
-def parts(batch: Any, place: str | None) -> tuple[tuple[Any, ...], Any]:
+def split_batch(batch: Any, device: str | None) -> tuple[tuple[Any, ...], Any]:
     """Return the inputs and the target of a batch, on the device of the model. A single tensor is both."""
     if isinstance(batch, Tensor):
         batch = (batch, batch)
@@ -133,5 +133,5 @@ def parts(batch: Any, place: str | None) -> tuple[tuple[Any, ...], Any]:
             f"fit: expected a batch (input, …, target), or one tensor for both, but got {type(batch).__name__} "
             f"{batch!r:.80}.\n  Build it in collate_fn= of the loader."
         )
-    moved = [x.to(place) if isinstance(x, Tensor) and place not in (None, x.device) else x for x in batch]
-    return tuple(moved[:-1]), moved[-1]
+    tensors = [x.to(device) if isinstance(x, Tensor) and device not in (None, x.device) else x for x in batch]
+    return tuple(tensors[:-1]), tensors[-1]

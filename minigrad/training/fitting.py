@@ -6,18 +6,18 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from minigrad.core.errors import ArgumentError, DTypeError, a_kind
+from minigrad.core.errors import ArgumentError, DTypeError, describe_type
 from minigrad.core.tensor import Tensor
 from minigrad.nn.module import Module
 from minigrad.optim import Optimizer
 from minigrad.random import manual_seed
-from minigrad.training.evaluation import evaluate, in_mode, parts, place_of
+from minigrad.training.evaluation import device_of, evaluate, split_batch, training_mode
 from minigrad.training.history import History
-from minigrad.training.progress import Progress
-from minigrad.training.run import Callback, Run, keeps_place
-from minigrad.training.stopping import Best, EarlyStop
+from minigrad.training.progress import ProgressBar
+from minigrad.training.run import Callback, Run, is_resumable
+from minigrad.training.stopping import BestEpoch, EarlyStop
 
-__all__ = ["fit", "go"]
+__all__ = ["fit", "run_fit"]
 
 
 def fit(
@@ -60,26 +60,26 @@ def fit(
     >>> len(history), model.weight.item().__round__(2), model.bias.item().__round__(2)
     (100, 2.0, 1.0)
     """
-    best = None if early_stop is None else Best.of(early_stop, "loss" if validate is None else "val_loss")
+    best = None if early_stop is None else BestEpoch.from_rule(early_stop, "loss" if validate is None else "val_loss")
     metrics = metrics or {}
     run = Run(model, loader, optimizer, loss, metrics, scheduler, schedule, validate, best, callbacks, look_every)
-    return go(run, _step, epochs, checkpoint, checkpoint_every, resume, progress, seed)
+    return run_fit(run, _train_step, epochs, checkpoint, checkpoint_every, resume, progress, seed)
 
 
-def _step(run: Run, batch: Any) -> None:
+def _train_step(run: Run, batch: Any) -> None:
     """Perform one step in this process."""
-    inputs, target = parts(batch, place_of(run.model))
+    inputs, target = split_batch(batch, device_of(run.model))
     run.optimizer.zero_grad()
     output = run.model(*inputs)
-    number = run.criterion(output, target)
-    run.look(number)
-    number.backward()
-    run.tell("on_backward")
+    loss = run.criterion(output, target)
+    run.record_loss(loss)
+    loss.backward()
+    run.notify("on_backward")
     run.optimizer.step()
-    run.end_step(run.mean.add(output, target, without="loss"))
+    run.end_step(run.mean.add(output, target, exclude="loss"))
 
 
-def go(
+def run_fit(
     run: Run,
     step: Callable[[Run, Any], None],
     epochs: int,
@@ -90,66 +90,75 @@ def go(
     seed: int | None,
 ) -> History:
     """Train as `fit` does, with `step` to process a batch, here or in worker processes."""
-    _check(run, epochs, checkpoint, checkpoint_every)
+    _check_arguments(run, epochs, checkpoint, checkpoint_every)
     resumed = checkpoint is not None and resume and os.path.exists(checkpoint)
     if checkpoint is not None and resumed:
         run.load(checkpoint)
     elif seed is not None:
         manual_seed(seed)
-    with in_mode(run.model, True), Progress(progress, run.said(epochs), run.step, run.steps_in(epochs)) as bar:
+    with (
+        training_mode(run.model, True),
+        ProgressBar(progress, run.progress_label(epochs), run.step, run.steps_in(epochs)) as bar,
+    ):
         if resumed:
-            bar.say(f"resuming from {checkpoint}, after {run.epoch} epochs and {run.step} steps")
+            bar.write(f"resuming from {checkpoint}, after {run.epoch} epochs and {run.step} steps")
         try:
-            _train(run, step, epochs, checkpoint, checkpoint_every, bar)
+            _train_loop(run, step, epochs, checkpoint, checkpoint_every, bar)
         except KeyboardInterrupt:
             if checkpoint is not None and os.path.exists(checkpoint):
-                bar.say(f"interrupted: run the same call again to resume from {checkpoint}")
+                bar.write(f"interrupted: run the same call again to resume from {checkpoint}")
             raise
     return run.history
 
 
-def _train(
-    run: Run, step: Callable[[Run, Any], None], epochs: int, checkpoint: Any, every: int | None, bar: Progress
+def _train_loop(
+    run: Run,
+    step: Callable[[Run, Any], None],
+    epochs: int,
+    checkpoint: Any,
+    checkpoint_every: int | None,
+    bar: ProgressBar,
 ) -> None:
     """Run the loop."""
     while run.epoch < epochs and not run.is_over:
-        bar.epoch(run.said(epochs))
+        bar.set_epoch(run.progress_label(epochs))
         for batch in run.loader:
             step(run, batch)
-            run.tell("on_step")
-            bar.step(run.known)
-            if every and run.step % every == 0:
+            run.notify("on_step")
+            bar.step(run.last_loss)
+            if checkpoint_every and run.step % checkpoint_every == 0:
                 run.save(checkpoint)
-        bar.numbers(run.end_epoch({} if run.validate is None else evaluate(run.model, run.validate, run.measured)))
-        run.tell("on_epoch")
+        bar.show_metrics(run.end_epoch({} if run.validate is None else evaluate(run.model, run.validate, run.metrics)))
+        run.notify("on_epoch")
         if checkpoint is not None:
             run.save(checkpoint)
     if run.best is not None:
         run.history.stopped = run.best.restore(run.model, run.is_over)
-        bar.end()
+        bar.finish()
 
 
-def _check(run: Run, epochs: Any, checkpoint: Any, every: Any) -> None:
+def _check_arguments(run: Run, epochs: Any, checkpoint: Any, checkpoint_every: Any) -> None:
     """Raise DTypeError for arguments of the wrong type, ArgumentError for invalid or incompatible options."""
-    for name, x, there in (
+    for name, x, is_valid in (
         ("model", run.model, isinstance(run.model, Module)),
         ("loader", run.loader, isinstance(run.loader, Iterable)),
         ("optimizer", run.optimizer, isinstance(run.optimizer, Optimizer)),
         ("loss", run.criterion, callable(run.criterion)),
     ):
-        if not there:
+        if not is_valid:
             raise DTypeError(
-                f"fit: {name} has the wrong type, {a_kind(x)}.\n  Write fit(model, loader, optimizer, loss, epochs=…)."
+                f"fit: {name} has the wrong type, {describe_type(x)}.\n"
+                "  Write fit(model, loader, optimizer, loss, epochs=…)."
             )
     if run.schedule not in ("epoch", "step"):
         raise ArgumentError(f"fit: expected schedule 'epoch' or 'step', but got {run.schedule!r}.")
-    for name, count in (("epochs", epochs), ("checkpoint_every", every), ("look_every", run.look_every)):
+    for name, count in (("epochs", epochs), ("checkpoint_every", checkpoint_every), ("look_every", run.look_every)):
         if count is not None and (not isinstance(count, int) or isinstance(count, bool) or count < 1):
             raise ArgumentError(f"fit: expected positive integer {name}, but got {count!r}.")
-    if every and checkpoint is None:
+    if checkpoint_every and checkpoint is None:
         raise ArgumentError("fit: checkpoint_every= requires checkpoint=.\n  Pass a path.")
-    if every and not keeps_place(run.loader):
+    if checkpoint_every and not is_resumable(run.loader):
         raise ArgumentError(
-            f"fit: checkpoint_every={every} saves within an epoch, but a {type(run.loader).__name__} has no "
+            f"fit: checkpoint_every={checkpoint_every} saves within an epoch, but a {type(run.loader).__name__} has no "
             "state_dict.\n  Pass a DataLoader, or leave checkpoint_every= out to save after each epoch."
         )

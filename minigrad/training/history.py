@@ -8,7 +8,7 @@ from minigrad.core.errors import printable
 
 __all__ = ["History"]
 
-SHOWN = 20  # rows of a table, above which its middle is elided
+MAX_ROWS = 20  # rows of a table, above which its middle is elided
 
 
 class History:
@@ -49,14 +49,14 @@ class History:
         if not self.epochs:
             return f"History: no completed epoch, {len(self.steps)} steps"
         names = self.names
-        rows = [[str(k), *(_short(row.get(name)) for name in names)] for k, row in enumerate(self.epochs, 1)]
-        if len(rows) > SHOWN:
-            rows[SHOWN // 2 : -(SHOWN // 2)] = [["…" for _ in rows[0]]]
+        rows = [[str(k), *(_format_number(row.get(name)) for name in names)] for k, row in enumerate(self.epochs, 1)]
+        if len(rows) > MAX_ROWS:
+            rows[MAX_ROWS // 2 : -(MAX_ROWS // 2)] = [["…" for _ in rows[0]]]
         table = [["epoch", *names], *rows]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
         return printable("\n".join([*lines, *([self.stopped] if self.stopped else [])]))
 
 
-def _short(x: Any) -> str:
+def _format_number(x: Any) -> str:
     return "" if x is None else f"{x:.4g}"

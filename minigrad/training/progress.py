@@ -7,34 +7,42 @@ from types import TracebackType
 from typing import Any
 
 from minigrad.core.errors import printable
-from minigrad.core.packages import package
+from minigrad.core.packages import import_package
 
-__all__ = ["Progress"]
+__all__ = ["ProgressBar"]
 
-_FORM = "{desc}{percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
+_BAR_FORMAT = "{desc}{percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
 """Omits counts and rates, so that the metrics fit into 80 columns."""
 
 
-class Progress:
-    """A tqdm bar, or none unless `shown`, starting at `done` of `total` steps (or None), described by `first`."""
+class ProgressBar:
+    """A tqdm bar, or none unless `enabled`, starting at `initial` of `total` steps (or None), described by
+    `description`."""
 
-    def __init__(self, shown: bool, first: str, done: int, total: int | None) -> None:
+    def __init__(self, enabled: bool, description: str, initial: int, total: int | None) -> None:
         self.bar: Any = None
-        if shown:
-            form = _FORM if total else None
-            self.bar = package("tqdm.auto", "fit, its progress", ", or fit(…, progress=False)").tqdm(
-                desc=f"{first}: ", initial=done, total=total, unit=" steps", dynamic_ncols=True, bar_format=form
+        if enabled:
+            bar_format = _BAR_FORMAT if total else None
+            self.bar = import_package("tqdm.auto", "fit, its progress", ", or fit(…, progress=False)").tqdm(
+                desc=f"{description}: ",
+                initial=initial,
+                total=total,
+                unit=" steps",
+                dynamic_ncols=True,
+                bar_format=bar_format,
             )
-        self.known = ""
+        self.epoch_metrics = ""
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressBar:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self, exc_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         if self.bar is not None:
             self.bar.close()
 
-    def epoch(self, text: str) -> None:
+    def set_epoch(self, text: str) -> None:
         """Describe the epoch that begins."""
         if self.bar is not None:
             self.bar.set_description(text, refresh=False)
@@ -43,22 +51,22 @@ class Progress:
         """Advance by one step with this loss, nan if none has been read yet."""
         if self.bar is not None:
             if loss == loss:
-                self.bar.set_postfix_str(f"loss={loss:.3g}{self.known}", refresh=False)
+                self.bar.set_postfix_str(f"loss={loss:.3g}{self.epoch_metrics}", refresh=False)
             self.bar.update()
 
-    def numbers(self, row: Mapping[str, float]) -> None:
+    def show_metrics(self, row: Mapping[str, float]) -> None:
         """Show the metrics of a completed epoch, and include those other than the loss from now on."""
         if self.bar is not None:
-            named = "".join(f", {name}={x:.3g}" for name, x in row.items() if name not in ("loss", "lr"))
-            self.known = printable(named)
-            self.bar.set_postfix_str(f"loss={row['loss']:.3g}{self.known}")
+            formatted = "".join(f", {name}={x:.3g}" for name, x in row.items() if name not in ("loss", "lr"))
+            self.epoch_metrics = printable(formatted)
+            self.bar.set_postfix_str(f"loss={row['loss']:.3g}{self.epoch_metrics}")
 
-    def say(self, text: str) -> None:
+    def write(self, text: str) -> None:
         """Print a line above the bar."""
         if self.bar is not None:
             self.bar.write(printable(text))
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """Mark the bar as complete after an early stop."""
         if self.bar is not None:
             self.bar.total = self.bar.n

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from minigrad.core.errors import ArgumentError
 from minigrad.nn.module import Module
 
-__all__ = ["Best", "EarlyStop"]
+__all__ = ["BestEpoch", "EarlyStop"]
 
 
 class EarlyStop(NamedTuple):
@@ -25,7 +25,7 @@ class EarlyStop(NamedTuple):
     min_delta: float = 0.0
 
 
-class Best:
+class BestEpoch:
     """The best epoch so far, its weights, and the number of epochs since."""
 
     def __init__(self, rule: EarlyStop, monitor: str) -> None:
@@ -34,7 +34,7 @@ class Best:
         self.weights: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, rule: int | EarlyStop, monitor: str) -> Best:
+    def from_rule(cls, rule: int | EarlyStop, monitor: str) -> BestEpoch:
         """Create one from a rule or a patience, with `monitor` as the default. Raises ArgumentError."""
         rule = rule if isinstance(rule, EarlyStop) else EarlyStop(rule)
         patience: Any = rule.patience
@@ -47,13 +47,13 @@ class Best:
         """Whether the patience is exhausted."""
         return self.waited >= self.rule.patience
 
-    def look(self, row: dict[str, float], epoch: int, model: Module) -> None:
+    def record(self, row: dict[str, float], epoch: int, model: Module) -> None:
         """Record an epoch."""
         if self.monitor not in row:
             raise ArgumentError(f"fit: early_stop monitors {self.monitor!r}, but the metrics are {', '.join(row)}.")
-        number = row[self.monitor] if self.rule.mode == "min" else -row[self.monitor]
-        if self.weights is None or number < self.number - self.rule.min_delta:
-            self.number, self.epoch, self.waited = number, epoch, 0
+        score = row[self.monitor] if self.rule.mode == "min" else -row[self.monitor]
+        if self.weights is None or score < self.number - self.rule.min_delta:
+            self.number, self.epoch, self.waited = score, epoch, 0
             self.weights = copy.deepcopy(model.state_dict())
         else:
             self.waited += 1
@@ -62,20 +62,20 @@ class Best:
         """Load the best weights into the model, and return a summary of the end of training."""
         if self.weights is not None:
             model.load_state_dict(self.weights)
-        end = (
+        reason = (
             f"stopped after {self.waited} epochs without improvement of {self.monitor}"
             if stopped
             else "all epochs are over"
         )
-        return f"{end}: restored the weights of epoch {self.epoch}"
+        return f"{reason}: restored the weights of epoch {self.epoch}"
 
     def state_dict(self) -> dict[str, Any]:
         """Return the attributes to save in a checkpoint."""
-        return {name: getattr(self, name) for name in _KEPT}
+        return {name: getattr(self, name) for name in _STATE_KEYS}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore the result of `state_dict`."""
-        vars(self).update({name: state[name] for name in _KEPT})
+        vars(self).update({name: state[name] for name in _STATE_KEYS})
 
 
-_KEPT = ("number", "epoch", "waited", "weights")
+_STATE_KEYS = ("number", "epoch", "waited", "weights")

@@ -12,6 +12,6 @@ def __getattr__(name: str) -> Any:
     """Import `data`, and so NumPy, on first use."""
     if name in __all__:
         return import_module(f"minigrad.utils.{name}")
-    from minigrad.pytorch.modules import absent
+    from minigrad.pytorch.import_hooks import resolve_missing
 
-    return absent(__name__, name)
+    return resolve_missing(__name__, name)

@@ -46,10 +46,10 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
-__path__: list[str] = []  # not a folder: `pytorch.modules` handles imports of missing submodules
+__path__: list[str] = []  # not a folder: `pytorch.import_hooks` handles imports of missing submodules
 
 
 def __getattr__(name: str) -> Any:
-    from minigrad.pytorch.modules import absent
+    from minigrad.pytorch.import_hooks import resolve_missing
 
-    return absent(__name__, name)
+    return resolve_missing(__name__, name)

@@ -22,21 +22,29 @@ from struct import pack
 from types import FunctionType, MappingProxyType, MemberDescriptorType, NoneType, SimpleNamespace
 from typing import Any, NamedTuple
 
-from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, a_kind, check_function
+from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, check_callable, describe_type
 
-__all__ = ["TreeSpec", "exact", "register_pytree_node", "tree_flatten", "tree_map", "tree_paths", "tree_unflatten"]
+__all__ = [
+    "TreeSpec",
+    "register_pytree_node",
+    "tree_flatten",
+    "tree_map",
+    "tree_paths",
+    "tree_unflatten",
+    "type_sensitive_key",
+]
 
 Leaves = list[Any]
 
 
-class _Node(NamedTuple):
+class _NodeType(NamedTuple):
     """The flatten and unflatten functions of a container class: to (children, context), and back with the class."""
 
     flatten: Callable[[Any], tuple[Iterable[Any], Any]]
     build: Callable[[type, list[Any], Any], Any]
 
 
-class _Layout(NamedTuple):
+class _ContainerContext(NamedTuple):
     """The context of a built-in container, which must be equal in addition to the number of children."""
 
     keys: tuple[Any, ...] | None = None
@@ -65,7 +73,7 @@ class TreeSpec:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TreeSpec) or self.type is not other.type or len(self.children) != len(other.children):
             return False
-        same = self.context is other.context or exact(self.context) == exact(other.context)
+        same = self.context is other.context or type_sensitive_key(self.context) == type_sensitive_key(other.context)
         return same and self.children == other.children
 
     def __hash__(self) -> int:
@@ -74,11 +82,13 @@ class TreeSpec:
     def __repr__(self) -> str:
         if self.type is None:
             return "*"
-        return f"{self.type.__name__}({', '.join([f'{name}: {child!r}' for name, child in self._named()])})"
+        return (
+            f"{self.type.__name__}({', '.join([f'{name}: {child!r}' for name, child in self._children_with_paths()])})"
+        )
 
-    def _named(self) -> Iterator[tuple[str, TreeSpec]]:
+    def _children_with_paths(self) -> Iterator[tuple[str, TreeSpec]]:
         """Yield each child with its access path."""
-        layout = self.context if type(self.context) is _Layout else _Layout()
+        layout = self.context if type(self.context) is _ContainerContext else _ContainerContext()
         count = len(self.children) - len(layout.attributes)
         keys: Iterable[Any] = range(count) if layout.keys is None else layout.keys
         names = [f".{name}" for name in getattr(self.type, "_fields", ())[:count]] or [f"[{key!r}]" for key in keys]
@@ -100,24 +110,26 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
     try:
         return leaves, _flatten(tree, leaves, is_leaf, set())
     except RecursionError:
-        raise ArgumentError(f"tree_flatten: {a_kind(tree)} is nested deeper than Python's recursion limit.") from None
+        raise ArgumentError(
+            f"tree_flatten: {describe_type(tree)} is nested deeper than Python's recursion limit."
+        ) from None
 
 
-def _flatten(x: Any, leaves: Leaves, is_leaf: Callable[[Any], bool] | None, above: set[int]) -> TreeSpec:
-    node = None if is_leaf is not None and is_leaf(x) else _node_of(x)
+def _flatten(x: Any, leaves: Leaves, is_leaf: Callable[[Any], bool] | None, ancestors: set[int]) -> TreeSpec:
+    node = None if is_leaf is not None and is_leaf(x) else _node_type_of(x)
     if node is None:
         leaves.append(x)
         return _LEAF
-    if id(x) in above:
+    if id(x) in ancestors:
         raise ArgumentError(
-            f"tree_flatten: {a_kind(x)} contains itself, so that it has infinitely many leaves.\n"
+            f"tree_flatten: {describe_type(x)} contains itself, so that it has infinitely many leaves.\n"
             "  Remove the circular reference."
         )
-    above.add(id(x))
+    ancestors.add(id(x))
     children, context = node.flatten(x)
-    found = tuple([_flatten(child, leaves, is_leaf, above) for child in children])
-    above.discard(id(x))
-    return TreeSpec(type(x), node.build, context, found)
+    children_specs = tuple([_flatten(child, leaves, is_leaf, ancestors) for child in children])
+    ancestors.discard(id(x))
+    return TreeSpec(type(x), node.build, context, children_specs)
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
@@ -129,10 +141,12 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
     >>> tree_unflatten([10 * x for x in leaves], structure)
     {'w': [10.0, 20.0], 'b': None}
     """
-    given = list(leaves)
-    if len(given) != treespec.num_leaves:
-        raise ShapeError(f"tree_unflatten: got {len(given)} leaves but expected {treespec.num_leaves}: {treespec!r}.")
-    return _build(treespec, iter(given))
+    leaf_list = list(leaves)
+    if len(leaf_list) != treespec.num_leaves:
+        raise ShapeError(
+            f"tree_unflatten: got {len(leaf_list)} leaves but expected {treespec.num_leaves}: {treespec!r}."
+        )
+    return _build(treespec, iter(leaf_list))
 
 
 def _build(spec: TreeSpec, leaves: Iterator[Any]) -> Any:
@@ -149,11 +163,11 @@ def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable
     >>> tree_map(lambda x, y: x + y, {"w": [1, 2]}, {"w": [10, 20]})
     {'w': [11, 22]}
     """
-    (leaves, spec), *others = [tree_flatten(x, is_leaf) for x in (tree, *rests)]
-    for _, other in others:
-        if other != spec:
-            raise ShapeError(f"tree_map: the tree structures {spec!r} and {other!r} differ.")
-    return _build(spec, map(func, leaves, *[found for found, _ in others]))
+    (leaves, spec), *other_trees = [tree_flatten(x, is_leaf) for x in (tree, *rests)]
+    for _, other_spec in other_trees:
+        if other_spec != spec:
+            raise ShapeError(f"tree_map: the tree structures {spec!r} and {other_spec!r} differ.")
+    return _build(spec, map(func, leaves, *[other_leaves for other_leaves, _ in other_trees]))
 
 
 def tree_paths(treespec: TreeSpec, name: str = "") -> list[str]:
@@ -164,7 +178,9 @@ def tree_paths(treespec: TreeSpec, name: str = "") -> list[str]:
     """
     if treespec.type is None:
         return [name]
-    return [path for part, child in treespec._named() for path in tree_paths(child, name + part)]
+    return [
+        path for child_path, child in treespec._children_with_paths() for path in tree_paths(child, name + child_path)
+    ]
 
 
 def register_pytree_node(
@@ -191,99 +207,100 @@ def register_pytree_node(
     tensor(3.)
     """
     if not isinstance(cls, type):
-        raise DTypeError(f"register_pytree_node: {cls!r:.100} is {a_kind(cls)}; expected a class.")
-    check_function(flatten_fn, "register_pytree_node")
-    check_function(unflatten_fn, "register_pytree_node")
-    if cls in _NODES or cls in _BASES:
+        raise DTypeError(f"register_pytree_node: {cls!r:.100} is {describe_type(cls)}; expected a class.")
+    check_callable(flatten_fn, "register_pytree_node")
+    check_callable(unflatten_fn, "register_pytree_node")
+    if cls in _NODE_TYPES or cls in _CONTAINER_TYPES:
         raise ArgumentError(f"register_pytree_node: {cls.__qualname__} is already registered as a pytree node.")
-    _NODES[cls] = _Node(flatten_fn, lambda _, children, context: unflatten_fn(children, context))
+    _NODE_TYPES[cls] = _NodeType(flatten_fn, lambda _, children, context: unflatten_fn(children, context))
 
 
-def exact(x: Any) -> Any:
+def type_sensitive_key(x: Any) -> Any:
     """Return a key that compares equal only for objects of the same type and value.
 
     1, 1.0 and True differ, and so do 0.0 and -0.0; nan is equal to itself.
 
-    >>> exact((1, 0.0)) == exact((True, 0.0)), exact(-0.0) == exact(0.0), exact(float("nan")) == exact(float("nan"))
-    (False, False, True)
+    >>> pairs = ((1, 0.0), (True, 0.0)), (-0.0, 0.0), (float("nan"), float("nan"))
+    >>> [type_sensitive_key(a) == type_sensitive_key(b) for a, b in pairs]
+    [False, False, True]
     """
-    kind = type(x)
+    cls = type(x)
     if isinstance(x, tuple | list):
-        return kind, tuple(map(exact, x))
-    if kind in (int, str, bool, NoneType):
-        return kind, x
+        return cls, tuple(map(type_sensitive_key, x))
+    if cls in (int, str, bool, NoneType):
+        return cls, x
     if isinstance(x, float | complex):
-        return kind, pack("dd", x.real, x.imag)
+        return cls, pack("dd", x.real, x.imag)
     if isinstance(x, Number) and not isinstance(x, int):  # Decimals have trailing zeros, and their nans differ
-        return (kind, x.as_tuple()) if hasattr(x, "as_tuple") else (kind, x, repr(x))
-    return kind, frozenset(map(exact, x)) if kind is frozenset else x
+        return (cls, x.as_tuple()) if hasattr(x, "as_tuple") else (cls, x, repr(x))
+    return cls, frozenset(map(type_sensitive_key, x)) if cls is frozenset else x
 
 
 # --- container types ---
 
 # In the method resolution order a subclass precedes its base.
-_BASES = frozenset((tuple, list, dict, OrderedDict, defaultdict, Counter, deque, set, frozenset))
+_CONTAINER_TYPES = frozenset((tuple, list, dict, OrderedDict, defaultdict, Counter, deque, set, frozenset))
 _SCALARS = frozenset((int, float, bool, complex, str, bytes, type, FunctionType))  # fast path for most leaves
 
 
-def _base_of(cls: type) -> Any:
+def _container_base(cls: type) -> Any:
     """Return the built-in container class that a class is or derives from, else object."""
-    return cls if cls in _BASES else next((base for base in cls.__mro__ if base in _BASES), object)
+    return cls if cls in _CONTAINER_TYPES else next((base for base in cls.__mro__ if base in _CONTAINER_TYPES), object)
 
 
-def _node_of(x: Any) -> _Node | None:
+def _node_type_of(x: Any) -> _NodeType | None:
     """Return the node type of `x`, None if it is a leaf."""
     cls = type(x)
-    node = _NODES.get(cls)
+    node = _NODE_TYPES.get(cls)
     if node is not None or cls in _SCALARS or issubclass(cls, Enum):
         return node
-    if _base_of(cls) is not object or is_dataclass(cls) or issubclass(cls, SimpleNamespace):
-        return _OBJECT
+    if _container_base(cls) is not object or is_dataclass(cls) or issubclass(cls, SimpleNamespace):
+        return _OBJECT_NODE
     if isinstance(x, Mapping):
-        return _OBJECT if hasattr(x, "__dict__") or any(_slots(cls)) else _BUILT
+        return _OBJECT_NODE if hasattr(x, "__dict__") or any(_slots(cls)) else _MAPPING_NODE
     return None
 
 
-def _flatten_object(x: Any) -> tuple[list[Any], _Layout]:
+def _flatten_object(x: Any) -> tuple[list[Any], _ContainerContext]:
     cls, keys, extra = type(x), None, None
-    base = _base_of(cls)
+    base = _container_base(cls)
     items: Iterable[Any] = ()
     if issubclass(base, dict):
         keys, items, extra = tuple(base.keys(x)), base.values(x), x.default_factory if base is defaultdict else None
     elif base is not object:
         items, extra = base.__iter__(x), x.maxlen if base is deque else None
     if cls is base:
-        return list(items), _Layout(keys, extra)
-    found: list[tuple[type | None, str, Any]] = [(None, *item) for item in getattr(x, "__dict__", {}).items()]
+        return list(items), _ContainerContext(keys, extra)
+    attributes: list[tuple[type | None, str, Any]] = [(None, *item) for item in getattr(x, "__dict__", {}).items()]
     for owner, name, slot in _slots(cls):
         try:
-            found.append((owner, name, slot.__get__(x)))
+            attributes.append((owner, name, slot.__get__(x)))
         except AttributeError:  # unset slot
             continue
-    names = tuple([(owner, name) for owner, name, _ in found])
-    return [*items, *[value for _, _, value in found]], _Layout(keys, extra, names)
+    names = tuple([(owner, name) for owner, name, _ in attributes])
+    return [*items, *[value for _, _, value in attributes]], _ContainerContext(keys, extra, names)
 
 
-def _build_object(cls: type, children: list[Any], layout: _Layout) -> Any:
-    base, count = _base_of(cls), len(children) - len(layout.attributes)
+def _build_object(cls: type, children: list[Any], layout: _ContainerContext) -> Any:
+    base, count = _container_base(cls), len(children) - len(layout.attributes)
     items = children[:count]
     if base in (tuple, frozenset):
-        made = base.__new__(cls, items)
+        instance = base.__new__(cls, items)
     else:
-        made = (SimpleNamespace if issubclass(cls, SimpleNamespace) else base).__new__(cls)
+        instance = (SimpleNamespace if issubclass(cls, SimpleNamespace) else base).__new__(cls)
         if layout.keys is not None:
             for key, value in zip(layout.keys, items, strict=True):
-                base.__setitem__(made, key, value)
+                base.__setitem__(instance, key, value)
             if base is defaultdict:
-                made.default_factory = layout.extra
+                instance.default_factory = layout.extra
         elif base is not object:
-            base.__init__(made, items, *([layout.extra] if base is deque else []))
+            base.__init__(instance, items, *([layout.extra] if base is deque else []))
     for (owner, name), value in zip(layout.attributes, children[count:], strict=True):
         if owner is None:
-            vars(made)[name] = value
+            vars(instance)[name] = value
         else:
-            vars(owner)[name].__set__(made, value)
-    return made
+            vars(owner)[name].__set__(instance, value)
+    return instance
 
 
 def _slots(cls: type) -> Iterator[tuple[type, str, Any]]:
@@ -293,28 +310,28 @@ def _slots(cls: type) -> Iterator[tuple[type, str, Any]]:
             yield from ((owner, name, x) for name, x in vars(owner).items() if type(x) is MemberDescriptorType)
 
 
-def _view(name: str) -> _Node:
+def _dict_view_node(name: str) -> _NodeType:
     """Return the node type of a dict view, which copies the dict to be independent of later changes."""
-    return _Node(lambda x: ([x.mapping.copy()], None), lambda _, children, __: getattr(children[0], name)())
+    return _NodeType(lambda x: ([x.mapping.copy()], None), lambda _, children, __: getattr(children[0], name)())
 
 
-_OBJECT = _Node(_flatten_object, _build_object)
-_BUILT = _Node(  # a mapping of an extension module, without visible attributes
-    lambda x: (list(x.values()), _Layout(tuple(x))),
+_OBJECT_NODE = _NodeType(_flatten_object, _build_object)
+_MAPPING_NODE = _NodeType(  # a mapping of an extension module, without visible attributes
+    lambda x: (list(x.values()), _ContainerContext(tuple(x))),
     lambda cls, children, layout: cls(dict(zip(layout.keys, children, strict=True))),
 )
-_NODES: dict[type, _Node] = {
-    tuple: _Node(lambda x: (x, None), lambda _, children, __: tuple(children)),
-    list: _Node(lambda x: (x, None), lambda _, children, __: children),
-    dict: _Node(
-        lambda x: (x.values(), _Layout(tuple(x))),
+_NODE_TYPES: dict[type, _NodeType] = {
+    tuple: _NodeType(lambda x: (x, None), lambda _, children, __: tuple(children)),
+    list: _NodeType(lambda x: (x, None), lambda _, children, __: children),
+    dict: _NodeType(
+        lambda x: (x.values(), _ContainerContext(tuple(x))),
         lambda _, children, layout: dict(zip(layout.keys, children, strict=True)),
     ),
-    NoneType: _Node(lambda _: ((), None), lambda *_: None),
-    slice: _Node(lambda x: ((x.start, x.stop, x.step), None), lambda _, children, __: slice(*children)),
-    MappingProxyType: _Node(lambda x: ([x.copy()], None), lambda _, children, __: MappingProxyType(children[0])),
+    NoneType: _NodeType(lambda _: ((), None), lambda *_: None),
+    slice: _NodeType(lambda x: ((x.start, x.stop, x.step), None), lambda _, children, __: slice(*children)),
+    MappingProxyType: _NodeType(lambda x: ([x.copy()], None), lambda _, children, __: MappingProxyType(children[0])),
     **{
-        type(getattr(kind(), name)()): _view(name)
+        type(getattr(kind(), name)()): _dict_view_node(name)
         for kind in (dict, OrderedDict)
         for name in ("keys", "values", "items")
     },

@@ -44,13 +44,13 @@ __all__ = [
     "FAMILIES",
     "Kind",
     "Knob",
+    "Probe",
     "Scene",
-    "Shown",
     "Thing",
     "World",
     "body",
     "compose",
-    "join",
+    "join_scenes",
     "kinds",
     "rng_of",
     "route",
@@ -90,7 +90,7 @@ class Scene:
 
     step: Callable[..., Any]
     knobs: Knob | Sequence[Knob]
-    watched: Sequence[Any] = ()
+    compared: Sequence[Any] = ()
     arguments: Callable[[int], tuple[tuple[Any, ...], dict[str, Any]]] = _rows
     jitted: bool = False
 
@@ -111,7 +111,7 @@ class Thing:
 
 
 @dataclass
-class Shown:
+class Probe:
     """A state to compare that is no object, such as a variable of a function or a file: the result of ``read()``."""
 
     read: Callable[[], Any]
@@ -122,29 +122,30 @@ class World:
     """The environment of a scene, built once for the plain function and once for the jitted one, from the same seed.
 
     `jit` is `mg.jit`, or returns the plain function. At the end of the case, the changes of `patch` are undone, and the
-    functions in `closing` are called; objects in `watched` are compared after each call; `alive` keeps references.
+    functions in `cleanups` are called; objects in `compared` are compared after each call; `kept_alive` keeps
+    references.
     """
 
     device: str
     jit: Callable[..., Any]
     patch: pytest.MonkeyPatch = field(default_factory=pytest.MonkeyPatch)
-    watched: list[Any] = field(default_factory=list)
-    alive: list[Any] = field(default_factory=list)
-    closing: list[Callable[[], object]] = field(default_factory=list)
+    compared: list[Any] = field(default_factory=list)
+    kept_alive: list[Any] = field(default_factory=list)
+    cleanups: list[Callable[[], object]] = field(default_factory=list)
 
     def module(self, source: str = "", name: str = "adversary_module", **names: Any) -> Any:
         """Return an importable Python module of this name, created from source code and from names in it."""
-        made = types.ModuleType(name)
-        vars(made).update(names)
-        self.patch.setitem(sys.modules, name, made)
-        exec(source, vars(made))
-        return made
+        python_module = types.ModuleType(name)
+        vars(python_module).update(names)
+        self.patch.setitem(sys.modules, name, python_module)
+        exec(source, vars(python_module))
+        return python_module
 
     def leaf(self, *values: float) -> Any:
         """Return a tensor of these values that requires grad and is compared after each call."""
-        made = mg.tensor(list(values), requires_grad=True)
-        self.watched.append(made)
-        return made
+        tensor = mg.tensor(list(values), requires_grad=True)
+        self.compared.append(tensor)
+        return tensor
 
 
 @dataclass(frozen=True)
@@ -180,14 +181,14 @@ KINDS: dict[str, Kind] = {}
 
 def _family(name: str) -> Callable[..., Callable[[Callable[..., Any]], Callable[..., Any]]]:
     def declare(kind: str, **flags: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        def declared(build: Callable[..., Any]) -> Callable[..., Any]:
-            made = Kind(name, kind, build, **flags)
-            if str(made) in KINDS:
-                raise ValueError(f"duplicate kind {made}")
-            KINDS[str(made)] = made
+        def register(build: Callable[..., Any]) -> Callable[..., Any]:
+            created = Kind(name, kind, build, **flags)
+            if str(created) in KINDS:
+                raise ValueError(f"duplicate kind {created}")
+            KINDS[str(created)] = created
             return build
 
-        return declared
+        return register
 
     return declare
 
@@ -206,34 +207,34 @@ body = _family("body")
 
 def kinds(family: str = "") -> list[Kind]:
     """Return all kinds of a family, or of all families, in the order of their modules."""
-    for found in pkgutil.iter_modules(__path__):
-        if not found.name.startswith("_"):
-            importlib.import_module(f"{__name__}.{found.name}")
+    for module in pkgutil.iter_modules(__path__):
+        if not module.name.startswith("_"):
+            importlib.import_module(f"{__name__}.{module.name}")
     return [one for one in KINDS.values() if family in ("", one.family)]
 
 
 def compose(world: World, route: Kind, thing: Kind, body: Kind, wrapper: Kind | None = None) -> Scene:
     """Return the scene of a step, inside a wrapper, that reaches a thing by a route and has a body."""
-    made = thing.build(world)
-    step, put = route.build(world, body.build(world, made.use), made.values[0])
-    knobs = [Knob(put, made.values)] if len(made.values) > 1 else []
-    if made.knob is not None:
-        knobs.append(made.knob)
+    reached = thing.build(world)
+    step, put = route.build(world, body.build(world, reached.use), reached.values[0])
+    knobs = [Knob(put, reached.values)] if len(reached.values) > 1 else []
+    if reached.knob is not None:
+        knobs.append(reached.knob)
     return Scene(step if wrapper is None else wrapper.build(world, step), knobs)
 
 
-def join(world: World, *scenes: Scene) -> Scene:
+def join_scenes(world: World, *scenes: Scene) -> Scene:
     """Return the scene of a step that runs the steps of others, with the arguments and the knobs of all of them."""
     jitted = any(one.jitted for one in scenes)
     steps = [one.step if one.jitted or not jitted else world.jit(one.step) for one in scenes]
 
-    def step(*given: Any) -> list[Any]:
-        return [one(*args, **kwargs) for one, (args, kwargs) in zip(steps, given, strict=True)]
+    def step(*arguments_by_scene: Any) -> list[Any]:
+        return [one(*args, **kwargs) for one, (args, kwargs) in zip(steps, arguments_by_scene, strict=True)]
 
     def arguments(k: int) -> Any:
         return tuple([one.arguments(k) for one in scenes]), {}
 
-    knobs, watched = [x for one in scenes for x in one.knobs], [x for one in scenes for x in one.watched]
+    knobs, watched = [x for one in scenes for x in one.knobs], [x for one in scenes for x in one.compared]
     return Scene(step, knobs, watched, arguments, jitted)
 
 

@@ -7,26 +7,28 @@ import sys
 from collections import Counter, defaultdict
 
 from adversary import kinds
-from adversary._cases import EQUAL, RAISED, REFUSED, RETRACED, STALE, Case, of_kind, of_number
+from adversary._cases import EQUAL, RAISED, REFUSED, RETRACED, STALE, Case, case_of_kind, case_of_number
 
 VERDICTS = (EQUAL, REFUSED, STALE, RAISED, RETRACED)
 
 
-def named(name: str, device: str) -> Case:
+def case_named(name: str, device: str) -> Case:
     """Return the case of this name: a number, or a kind and a seed. Raises KeyError or ValueError if there is none."""
     kind, _, seed = name.rpartition("#")
-    known = {str(one): one for one in kinds()}
-    return of_kind(known[kind], int(seed), device) if kind else of_number(int(seed))
+    kinds_by_name = {str(one): one for one in kinds()}
+    return case_of_kind(kinds_by_name[kind], int(seed), device) if kind else case_of_number(int(seed))
 
 
-def chosen(options: argparse.Namespace) -> list[Case]:
+def select_cases(options: argparse.Namespace) -> list[Case]:
     """Return the requested cases."""
     if options.case:
-        return [named(options.case, options.device)]
-    found = [one for one in kinds() if options.kind in str(one)]
+        return [case_named(options.case, options.device)]
+    selected = [one for one in kinds() if options.kind in str(one)]
     if options.cases:
-        return [of_number(options.seed + k) for k in range(options.cases)]
-    return [of_kind(one, seed, options.device) for one in found for seed in range(options.seed, options.seed + 2)]
+        return [case_of_number(options.seed + k) for k in range(options.cases)]
+    return [
+        case_of_kind(one, seed, options.device) for one in selected for seed in range(options.seed, options.seed + 2)
+    ]
 
 
 def main() -> int:
@@ -40,13 +42,13 @@ def main() -> int:
     options = parser.parse_args()
     table: dict[str, Counter[str]] = defaultdict(Counter)
     total: Counter[str] = Counter()
-    for case in chosen(options):
+    for case in select_cases(options):
         outcome = case.run()
         total[outcome.verdict] += 1
         for kind in case.kinds:
             table[str(kind)][outcome.verdict] += 1
         if outcome.failed and not options.quiet:
-            print(f"{case}: {outcome.verdict}\n    {outcome.why}", flush=True)
+            print(f"{case}: {outcome.verdict}\n    {outcome.explanation}", flush=True)
     width = max(map(len, table))
     print(f"{'kind':{width}} | {' | '.join(VERDICTS)}")
     for name, counts in sorted(table.items()):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from adversary import Shown
+from adversary import Probe
 
 __all__ = ["difference", "snapshot"]
 
@@ -21,9 +21,9 @@ def snapshot(x: Any, *, state: bool) -> dict[str, str]:
 
     Tensors that are `state` include `requires_grad` and `grad`; the results of a step have no graph and no gradients.
     """
-    found: dict[str, str] = {}
-    _add(found, x, "", state, {})
-    return found
+    entries: dict[str, str] = {}
+    _add(entries, x, "", state, {})
+    return entries
 
 
 def difference(plain: Mapping[str, str], jitted: Mapping[str, str]) -> str:
@@ -37,41 +37,41 @@ def difference(plain: Mapping[str, str], jitted: Mapping[str, str]) -> str:
     return ""
 
 
-def _add(found: dict[str, str], x: Any, path: str, state: bool, seen: dict[int, str]) -> None:
+def _add(entries: dict[str, str], x: Any, path: str, state: bool, paths_by_id: dict[int, str]) -> None:
     if isinstance(x, ATOMS):
-        found[path] = f"{type(x).__name__} {x!r}"
+        entries[path] = f"{type(x).__name__} {x!r}"
     elif isinstance(x, mg.Tensor):
-        found[path] = f"tensor {x.dtype.name} {tuple(x.shape)} on {x.device}: {x.detach().tolist()!r}"
+        entries[path] = f"tensor {x.dtype.name} {tuple(x.shape)} on {x.device}: {x.detach().tolist()!r}"
         if state:
-            found[f"{path}.requires_grad"] = repr(x.requires_grad)
-            _add(found, x._grad, f"{path}.grad", False, seen)
+            entries[f"{path}.requires_grad"] = repr(x.requires_grad)
+            _add(entries, x._grad, f"{path}.grad", False, paths_by_id)
     elif isinstance(x, np.ndarray | np.generic):
-        found[path] = f"{type(x).__name__} {x.dtype} {x.shape} {x.tolist()!r}"
-    elif id(x) in seen:
-        found[path] = f"the same as {seen[id(x)]}"
+        entries[path] = f"{type(x).__name__} {x.dtype} {x.shape} {x.tolist()!r}"
+    elif id(x) in paths_by_id:
+        entries[path] = f"the same as {paths_by_id[id(x)]}"
     else:
-        seen[id(x)] = path
-        found[path] = f"{type(x).__name__} {getattr(x, '__qualname__', '')}".strip()
+        paths_by_id[id(x)] = path
+        entries[path] = f"{type(x).__name__} {getattr(x, '__qualname__', '')}".strip()
         for key, part in _parts(x).items():
-            _add(found, part, f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}", state, seen)
+            _add(entries, part, f"{path}[{key}]" if isinstance(key, int) else f"{path}.{key}", state, paths_by_id)
         if not state:  # for results only the values matter, not whether parts are the same object
-            del seen[id(x)]
+            del paths_by_id[id(x)]
 
 
 def _parts(x: Any) -> Mapping[Any, Any]:
     """Return the parts of an object, by name or by position."""
-    if isinstance(x, Shown):
+    if isinstance(x, Probe):
         return {"now": x.read()}
     if isinstance(x, mg.Value):
         return {"data": x.data, "grad": x.grad}
     if isinstance(x, mg.nn.Module):
         return vars(x)
     if isinstance(x, mg.Generator):
-        return {"seed": x._seed, "drawn": x._drawn}
+        return {"seed": x._seed, "drawn": x._offset}
     if isinstance(x, mg.optim.Optimizer):
         parameters = [p for group in x.param_groups for p in group["params"]]
-        known = {f"state[{k}]": x.state.get(p) for k, p in enumerate(parameters)}
-        return {"groups": x.param_groups, "steps": x.steps, **known, "defaults": x.defaults}
+        states = {f"state[{k}]": x.state.get(p) for k, p in enumerate(parameters)}
+        return {"groups": x.param_groups, "steps": x.steps, **states, "defaults": x.defaults}
     if isinstance(x, Mapping):
         return {repr(key) if isinstance(key, ATOMS) else f"key {k}": one for k, (key, one) in enumerate(x.items())}
     if isinstance(x, set | frozenset):

@@ -67,14 +67,14 @@ def _(world, use):
     return run
 
 
-def training(name, make):
+def training_body(name, make):
     """Declare a body that is a training step with the optimizer that ``make(parameters)`` returns."""
 
     @body(name)
     def _(world, use):
         w = world.leaf(1.0, -2.0, 0.5)
         optimizer = make([w])
-        world.watched.append(optimizer)
+        world.compared.append(optimizer)
 
         def run(x, value):
             optimizer.zero_grad()
@@ -87,8 +87,8 @@ def training(name, make):
         return run
 
 
-training("a step of SGD", lambda p: mg.optim.SGD(p, lr=0.25, momentum=0.5))
-training("a step of Adam", lambda p: mg.optim.Adam(p, lr=0.1))
+training_body("a step of SGD", lambda p: mg.optim.SGD(p, lr=0.25, momentum=0.5))
+training_body("a step of Adam", lambda p: mg.optim.Adam(p, lr=0.1))
 
 
 @body("mg.autograd.grad")
@@ -105,7 +105,7 @@ def _(world, use):
 @body("a value that stays")
 def _(world, use):
     total = mg.zeros(())
-    world.watched.append(total)
+    world.compared.append(total)
 
     def run(x, value):
         with mg.no_grad():

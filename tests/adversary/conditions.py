@@ -55,14 +55,16 @@ def _(world):
 
 @scene("a global variable that is missing at times")
 def _(world):
-    made = world.module("def step(x):\n    try:\n        return x * thing\n    except NameError:\n        return x * 3")
+    module = world.module(
+        "def step(x):\n    try:\n        return x * thing\n    except NameError:\n        return x * 3"
+    )
 
     def put(value):
-        vars(made).pop("thing", None)
+        vars(module).pop("thing", None)
         if value is not None:
-            made.thing = value
+            module.thing = value
 
-    return Scene(made.step, Knob(put, [None, 2.0, 5.0]))
+    return Scene(module.step, Knob(put, [None, 2.0, 5.0]))
 
 
 @scene("a closure variable that is deleted at times")
@@ -86,86 +88,88 @@ def _(world):
 
 @scene("a global variable that hides a builtin")
 def _(world):
-    made = world.module("def step(x):\n    return x * max(2.0, 3.0)")
+    module = world.module("def step(x):\n    return x * max(2.0, 3.0)")
 
     def put(hidden):
-        vars(made).pop("max", None)
+        vars(module).pop("max", None)
         if hidden:
-            made.max = min
+            module.max = min
 
-    return Scene(made.step, Knob(put, [False, True]))
+    return Scene(module.step, Knob(put, [False, True]))
 
 
-def missing(name, read):
+def missing_attribute(name, read):
     """Declare the scene of a step that reads an attribute which is sometimes missing."""
 
     @scene(name)
     def _(world):
-        held = types.SimpleNamespace()
+        holder = types.SimpleNamespace()
 
         def put(value):
-            vars(held).pop("thing", None)
+            vars(holder).pop("thing", None)
             if value is not None:
-                held.thing = value
+                holder.thing = value
 
-        return Scene(lambda x: x * read(held), Knob(put, [None, 2.0, 5.0]))
+        return Scene(lambda x: x * read(holder), Knob(put, [None, 2.0, 5.0]))
 
 
-def caught(held):
+def read_or_default(holder):
     try:
-        return held.thing
+        return holder.thing
     except AttributeError:
         return 3.0
 
 
-missing("getattr with a default", lambda held: getattr(held, "thing", 3.0))
-missing("hasattr", lambda held: held.thing if hasattr(held, "thing") else 3.0)
-missing("AttributeError that is caught", caught)
-missing("a name in vars", lambda held: vars(held).get("thing", 3.0))
-missing("the names of dir", lambda held: 2.0 if "thing" in dir(held) else 3.0)
+missing_attribute("getattr with a default", lambda holder: getattr(holder, "thing", 3.0))
+missing_attribute("hasattr", lambda holder: holder.thing if hasattr(holder, "thing") else 3.0)
+missing_attribute("AttributeError that is caught", read_or_default)
+missing_attribute("a name in vars", lambda holder: vars(holder).get("thing", 3.0))
+missing_attribute("the names of dir", lambda holder: 2.0 if "thing" in dir(holder) else 3.0)
 
 
-def asking(name, read, values):
+def branch_on(name, read, values):
     """Declare the scene of a step that branches on a property of the item of a dict."""
 
     @scene(name)
     def _(world):
-        held = {"thing": values[0]}
-        step = lambda x: x * (2.0 if read(held["thing"]) else 3.0)  # noqa: E731
-        return Scene(step, Knob(partial(held.__setitem__, "thing"), values))
+        container = {"thing": values[0]}
+        step = lambda x: x * (2.0 if read(container["thing"]) else 3.0)  # noqa: E731
+        return Scene(step, Knob(partial(container.__setitem__, "thing"), values))
 
 
-class Own:
+class CustomClass:
     pass
 
 
-asking("isinstance", lambda thing: isinstance(thing, int), [1, "a", 2.5])
-asking("type", lambda thing: type(thing) is bool, [1, True])
-asking("callable", callable, [1, len])
-asking("whether something is None", lambda thing: thing is None, [1, None])
-asking("the truth of something", bool, [1, 0, [], [0], "", None])
-asking("the class of an object", lambda thing: thing.__class__.__name__ == "Own", [1, Own()])
-asking("comparison of strs", lambda thing: thing == "a", ["a", "b"])
-asking("comparison of floats", lambda thing: 0 < thing < 2, [1.0, 3.0, 1.5])
-asking("hash", lambda thing: hash(thing) % 2 == 0, [2, 3, 5])
+branch_on("isinstance", lambda thing: isinstance(thing, int), [1, "a", 2.5])
+branch_on("type", lambda thing: type(thing) is bool, [1, True])
+branch_on("callable", callable, [1, len])
+branch_on("whether something is None", lambda thing: thing is None, [1, None])
+branch_on("the truth of something", bool, [1, 0, [], [0], "", None])
+branch_on("the class of an object", lambda thing: thing.__class__.__name__ == "CustomClass", [1, CustomClass()])
+branch_on("comparison of strs", lambda thing: thing == "a", ["a", "b"])
+branch_on("comparison of floats", lambda thing: 0 < thing < 2, [1.0, 3.0, 1.5])
+branch_on("hash", lambda thing: hash(thing) % 2 == 0, [2, 3, 5])
 
 
 @scene("the identity of objects")
 def _(world):
     a, b = object(), object()
-    held = [a, a]
-    return Scene(lambda x: x * (2.0 if held[0] is held[1] else 3.0), Knob(partial(held.__setitem__, 1), [a, b]))
+    container = [a, a]
+    return Scene(
+        lambda x: x * (2.0 if container[0] is container[1] else 3.0), Knob(partial(container.__setitem__, 1), [a, b])
+    )
 
 
 @scene("an object that is collected")
 def _(world):
-    held = [Own()]
-    reference = weakref.ref(held[0])
+    container = [CustomClass()]
+    reference = weakref.ref(container[0])
 
     def put(k):
         nonlocal reference
-        held[0] = Own()
+        container[0] = CustomClass()
         if not k:
-            reference = weakref.ref(held[0])
+            reference = weakref.ref(container[0])
 
     return Scene(lambda x: x * (2.0 if reference() else 3.0), Knob(put, [0, 1]))

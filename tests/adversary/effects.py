@@ -27,7 +27,7 @@ from functools import partial
 import numpy as np
 
 import minigrad as mg
-from adversary import Knob, Scene, Shown, scene
+from adversary import Knob, Probe, Scene, scene
 
 # --- random generators of other libraries ---
 
@@ -65,7 +65,7 @@ def _(world):
 
 # --- clocks and the like: the two worlds read different values, so a step must raise ---
 
-OUTSIDE = {
+EXTERNAL = {
     "time.time": (("time",), lambda: time.time() > 0),
     "time.perf_counter": (("perf_counter",), lambda: time.perf_counter() > -1),
     "time.monotonic_ns": (("monotonic_ns",), lambda: time.monotonic_ns() > -1),
@@ -74,7 +74,7 @@ OUTSIDE = {
     "os.urandom": (("urandom",), lambda: os.urandom(1)[0] >= 0),
     "secrets.randbits": (("randbits", "urandom"), lambda: secrets.randbits(8) >= 0),
 }
-for _name, (_refused, _read) in OUTSIDE.items():
+for _name, (_refused, _read) in EXTERNAL.items():
 
     @scene(_name, refused=_refused, required=True)
     def _(world, read=_read):
@@ -93,12 +93,12 @@ def _(world):
 
 def folder(world):
     """Return the path of a folder that is deleted at the end of the case."""
-    made = tempfile.TemporaryDirectory()
-    world.closing.append(made.cleanup)
-    return pathlib.Path(made.name)
+    temporary = tempfile.TemporaryDirectory()
+    world.cleanups.append(temporary.cleanup)
+    return pathlib.Path(temporary.name)
 
 
-def reading(name, refused, read):
+def file_reading(name, refused, read):
     """Declare the scene of a step that reads a file: ``read(path)`` returns a factor."""
 
     @scene(name, refused=refused, retraces=True)
@@ -114,34 +114,34 @@ def reading(name, refused, read):
         return Scene(lambda x: x * read(path), Knob(put, ["2.0", "3.25", "17"]))
 
 
-def opened(path):
+def read_file(path):
     with open(path) as file:
         return float(file.read())
 
 
-reading("a file that is opened", ("open", "read"), opened)
-reading("pathlib.Path.read_text", ("read_text", "open", "read"), lambda path: float(path.read_text()))
-reading("the size of a file", ("getsize", "stat"), lambda path: os.path.getsize(path) + 1.0)
+file_reading("a file that is opened", ("open", "read"), read_file)
+file_reading("pathlib.Path.read_text", ("read_text", "open", "read"), lambda path: float(path.read_text()))
+file_reading("the size of a file", ("getsize", "stat"), lambda path: os.path.getsize(path) + 1.0)
 
 
-def looking(name, refused, read):
+def file_check(name, refused, read):
     """Declare the scene of a step that checks for a file: ``read(path)`` returns whether it exists."""
 
     @scene(name, refused=refused, retraces=True)
     def _(world):
         path = folder(world) / "flag"
 
-        def put(there):
+        def put(exists):
             path.unlink(missing_ok=True)
-            if there:
+            if exists:
                 path.write_text("")
 
         return Scene(lambda x: x * (2.0 if read(path) else 3.0), Knob(put, [False, True]))
 
 
-looking("os.path.exists", ("exists", "stat"), os.path.exists)
-looking("pathlib.Path.exists", ("exists", "stat"), lambda path: path.exists())
-looking("the names in a folder", ("listdir",), lambda path: os.listdir(path.parent))
+file_check("os.path.exists", ("exists", "stat"), os.path.exists)
+file_check("pathlib.Path.exists", ("exists", "stat"), lambda path: path.exists())
+file_check("the names in a folder", ("listdir",), lambda path: os.listdir(path.parent))
 
 
 @scene("a file that is written", refused=("open", "write"), retraces=True)
@@ -153,29 +153,29 @@ def _(world):
         with open(path, "a") as file:
             file.write("a step\n")
 
-    return scaled(act, Shown(path.read_text))
+    return effect_scene(act, Probe(path.read_text))
 
 
 # --- iterators ---
 
 
-def iterating(name, refused, make, read=next):
+def iterator_scene(name, refused, make, read=next):
     """Declare the scene of a step that takes the next item of an iterator."""
 
-    @scene(name, refused=("held", "next", *refused), retraces=True)
+    @scene(name, refused=("stream", "next", *refused), retraces=True)
     def _(world):
-        held = make()
-        return Scene(lambda x: x * read(held), Knob(lambda k: read(held), [0, 1], undone=False))
+        stream = make()
+        return Scene(lambda x: x * read(stream), Knob(lambda k: read(stream), [0, 1], undone=False))
 
 
 NUMBERS = [float(k) for k in range(100)]
 
 
-def filled():
-    held = queue.Queue()
+def filled_queue():
+    filled = queue.Queue()
     for k in range(100):
-        held.put(float(k))
-    return held
+        filled.put(float(k))
+    return filled
 
 
 def batches():
@@ -183,23 +183,23 @@ def batches():
     return iter(mg.data.DataLoader(data, batch_size=1))
 
 
-iterating("next of an iterator of a list", ("iterator",), lambda: iter(NUMBERS))
-iterating("next of itertools.count", ("count",), lambda: itertools.count(1))
-iterating("next of itertools.cycle", ("cycle",), lambda: itertools.cycle([2.0, 3.0, 5.0]))
-iterating("next of a generator", ("generator",), lambda: (k * 2 for k in NUMBERS))
-iterating("next of a map", ("map",), lambda: map(float, NUMBERS))
-iterating("next of a zip", ("zip",), lambda: zip(NUMBERS, NUMBERS, strict=True), lambda held: next(held)[0])
-iterating(
+iterator_scene("next of an iterator of a list", ("iterator",), lambda: iter(NUMBERS))
+iterator_scene("next of itertools.count", ("count",), lambda: itertools.count(1))
+iterator_scene("next of itertools.cycle", ("cycle",), lambda: itertools.cycle([2.0, 3.0, 5.0]))
+iterator_scene("next of a generator", ("generator",), lambda: (k * 2 for k in NUMBERS))
+iterator_scene("next of a map", ("map",), lambda: map(float, NUMBERS))
+iterator_scene("next of a zip", ("zip",), lambda: zip(NUMBERS, NUMBERS, strict=True), lambda stream: next(stream)[0])
+iterator_scene(
     "a loop over an iterator",
     ("iterator",),
     lambda: iter(NUMBERS),
-    lambda held: sum([k for k, _ in zip(held, "ab", strict=False)]),
+    lambda stream: sum([k for k, _ in zip(stream, "ab", strict=False)]),
 )
-iterating("next of a DataLoader", ("DataLoader", "iterator"), batches, lambda held: next(held)[0])
-iterating("queue.Queue.get", ("Queue",), filled, lambda held: held.get())
-iterating("list.pop", ("list", "pop"), lambda: list(NUMBERS), lambda held: held.pop())
-iterating("deque.popleft", ("deque", "pop"), lambda: collections.deque(NUMBERS), lambda held: held.popleft())
-iterating("dict.popitem", ("dict", "pop"), lambda: dict(enumerate(NUMBERS)), lambda held: held.popitem()[1])
+iterator_scene("next of a DataLoader", ("DataLoader", "iterator"), batches, lambda stream: next(stream)[0])
+iterator_scene("queue.Queue.get", ("Queue",), filled_queue, lambda stream: stream.get())
+iterator_scene("list.pop", ("list", "pop"), lambda: list(NUMBERS), lambda stream: stream.pop())
+iterator_scene("deque.popleft", ("deque", "pop"), lambda: collections.deque(NUMBERS), lambda stream: stream.popleft())
+iterator_scene("dict.popitem", ("dict", "pop"), lambda: dict(enumerate(NUMBERS)), lambda stream: stream.popitem()[1])
 
 
 @scene("a DataLoader that is iterated in the step", refused=("DataLoader", "loader", "generator"), retraces=True)
@@ -209,17 +209,17 @@ def _(world):
     return Scene(lambda x: [x * row for (row,) in loader], Knob(mg.manual_seed, [5, 6]))
 
 
-@scene("input", refused=("input", "next", "made"), retraces=True)
+@scene("input", refused=("input", "next", "numbers_read"), retraces=True)
 def _(world):
-    made = itertools.count(1)
-    world.patch.setattr("builtins.input", lambda prompt="": str(next(made)))
-    return Scene(lambda x: x * float(input()), Knob(lambda k: next(made), [0, 1], undone=False))
+    numbers_read = itertools.count(1)
+    world.patch.setattr("builtins.input", lambda prompt="": str(next(numbers_read)))
+    return Scene(lambda x: x * float(input()), Knob(lambda k: next(numbers_read), [0, 1], undone=False))
 
 
 # --- mutation of Python objects ---
 
 
-def scaled(act, *watched, read=None):
+def effect_scene(act, *watched, read=None):
     """Return the scene of a step with a side effect, ``act()``. The step multiplies by ``read()``."""
     scale = 2.0
 
@@ -234,50 +234,59 @@ def scaled(act, *watched, read=None):
     return Scene(step, Knob(put, [2.0, 3.0]), watched)
 
 
-def changing(name, make, change, *refused, read=None):
+def mutation(name, make, change, *refused, read=None):
     """Declare the scene of a step that mutates an object of the user's, ``change(object)``."""
 
-    @scene(name, refused=("held", *refused), retraces=True)
+    @scene(name, refused=("mutated", *refused), retraces=True)
     def _(world):
-        held = make()
-        return scaled(lambda: change(held), held, read=None if read is None else lambda: read(held))
+        mutated = make()
+        return effect_scene(lambda: change(mutated), mutated, read=None if read is None else lambda: read(mutated))
 
 
 def namespace():
     return types.SimpleNamespace(last=None, count=0)
 
 
-def count(held):
-    held.count += 1
+def count(mutated):
+    mutated.count += 1
 
 
-def counted():
+def counting_module():
     model = mg.nn.Module()
     model.count = 0
     return model
 
 
-changing("list.append", list, lambda held: held.append(1.0), "append", "list")
-changing("list.append of a tensor", list, lambda held: held.append(mg.ones(2) * 2), "append", "list")
-changing("list.append of the length", list, lambda held: held.append(len(held)), "append", "list", read=len)
-changing("list.clear", lambda: [1.0], lambda held: held.clear(), "clear", "list")
-changing("list.extend", list, lambda held: held.extend([2.0]), "extend", "list")
-changing("a list item that counts", lambda: [0], lambda held: held.__setitem__(0, held[0] + 1), "list")
-changing("a dict item that is set", dict, lambda held: held.update(last=1.0), "update", "dict")
-changing("a dict item that counts", lambda: {"n": 0}, lambda held: held.update(n=held["n"] + 1), "update", "dict")
-changing("dict.setdefault that adds", dict, lambda held: held.setdefault("a", []).append(1), "append", "dict")
-changing("set.add", set, lambda held: held.add(len(held)), "add", "set")
-changing("deque.append", lambda: collections.deque(maxlen=3), lambda held: held.append(len(held)), "append", "deque")
-changing("Counter.update", collections.Counter, lambda held: held.update(a=1), "update", "Counter")
-changing("bytearray.append", bytearray, lambda held: held.append(1), "append", "bytearray")
-changing("an array element that is set", lambda: np.zeros(2), lambda held: held.__iadd__(1), "ndarray")
-changing("an attribute that is set", namespace, lambda held: setattr(held, "last", 1), "last")
-changing("an attribute that counts", namespace, count, "count")
-changing("an attribute that counts and is read", namespace, count, "count", read=lambda held: held.count)
-changing("an attribute that keeps a tensor", namespace, lambda held: setattr(held, "last", mg.ones(2) * 2), "last")
-changing("an attribute of a module that counts", counted, count, "count", read=lambda held: held.count)
-changing(
-    "the data of a Value that is set", lambda: mg.Value(1.0), lambda held: setattr(held, "data", held.data + 1), "data"
+mutation("list.append", list, lambda mutated: mutated.append(1.0), "append", "list")
+mutation("list.append of a tensor", list, lambda mutated: mutated.append(mg.ones(2) * 2), "append", "list")
+mutation("list.append of the length", list, lambda mutated: mutated.append(len(mutated)), "append", "list", read=len)
+mutation("list.clear", lambda: [1.0], lambda mutated: mutated.clear(), "clear", "list")
+mutation("list.extend", list, lambda mutated: mutated.extend([2.0]), "extend", "list")
+mutation("a list item that counts", lambda: [0], lambda mutated: mutated.__setitem__(0, mutated[0] + 1), "list")
+mutation("a dict item that is set", dict, lambda mutated: mutated.update(last=1.0), "update", "dict")
+mutation(
+    "a dict item that counts", lambda: {"n": 0}, lambda mutated: mutated.update(n=mutated["n"] + 1), "update", "dict"
+)
+mutation("dict.setdefault that adds", dict, lambda mutated: mutated.setdefault("a", []).append(1), "append", "dict")
+mutation("set.add", set, lambda mutated: mutated.add(len(mutated)), "add", "set")
+mutation(
+    "deque.append", lambda: collections.deque(maxlen=3), lambda mutated: mutated.append(len(mutated)), "append", "deque"
+)
+mutation("Counter.update", collections.Counter, lambda mutated: mutated.update(a=1), "update", "Counter")
+mutation("bytearray.append", bytearray, lambda mutated: mutated.append(1), "append", "bytearray")
+mutation("an array element that is set", lambda: np.zeros(2), lambda mutated: mutated.__iadd__(1), "ndarray")
+mutation("an attribute that is set", namespace, lambda mutated: setattr(mutated, "last", 1), "last")
+mutation("an attribute that counts", namespace, count, "count")
+mutation("an attribute that counts and is read", namespace, count, "count", read=lambda mutated: mutated.count)
+mutation(
+    "an attribute that keeps a tensor", namespace, lambda mutated: setattr(mutated, "last", mg.ones(2) * 2), "last"
+)
+mutation("an attribute of a module that counts", counting_module, count, "count", read=lambda mutated: mutated.count)
+mutation(
+    "the data of a Value that is set",
+    lambda: mg.Value(1.0),
+    lambda mutated: setattr(mutated, "data", mutated.data + 1),
+    "data",
 )
 
 
@@ -289,7 +298,7 @@ def _(world):
         nonlocal count
         count += 1
 
-    return scaled(act, Shown(lambda: count), read=lambda: count)
+    return effect_scene(act, Probe(lambda: count), read=lambda: count)
 
 
 @scene("a nonlocal variable that counts and is not read", refused=("count",), retraces=True)
@@ -300,7 +309,7 @@ def _(world):
         nonlocal count
         count += 1
 
-    return scaled(act, Shown(lambda: count))
+    return effect_scene(act, Probe(lambda: count))
 
 
 @scene("a nonlocal variable that keeps a tensor", refused=("hidden",), retraces=True)
@@ -316,13 +325,13 @@ def _(world):
         nonlocal scale
         scale = new
 
-    return Scene(step, Knob(put, [2.0, 3.0]), [Shown(lambda: hidden)])
+    return Scene(step, Knob(put, [2.0, 3.0]), [Probe(lambda: hidden)])
 
 
 @scene("a global variable that counts", refused=("count",), retraces=True)
 def _(world):
-    made = world.module("def step(x):\n    global count\n    count += 1\n    return x * scale", count=0, scale=2.0)
-    return Scene(made.step, Knob(partial(setattr, made, "scale"), [2.0, 3.0]), [Shown(lambda: made.count)])
+    module = world.module("def step(x):\n    global count\n    count += 1\n    return x * scale", count=0, scale=2.0)
+    return Scene(module.step, Knob(partial(setattr, module, "scale"), [2.0, 3.0]), [Probe(lambda: module.count)])
 
 
 @scene("a function's attribute that counts", refused=("count",), retraces=True)
@@ -331,7 +340,7 @@ def _(world):
         act.count += 1
 
     act.count = 0
-    return scaled(act, Shown(lambda: act.count), read=lambda: act.count)
+    return effect_scene(act, Probe(lambda: act.count), read=lambda: act.count)
 
 
 @scene("an attribute of self that counts", refused=("count",), retraces=True)
@@ -359,7 +368,7 @@ def _(world):
         calls.append(k)
         return k + 1.0
 
-    return scaled(lambda: read(1), calls, read=lambda: read(2))
+    return effect_scene(lambda: read(1), calls, read=lambda: read(2))
 
 
 @scene("os.environ that the step sets", refused=("environ", "environment"), retraces=True)
@@ -369,7 +378,7 @@ def _(world):
     def act():
         os.environ["ADVERSARY"] = str(int(os.environ["ADVERSARY"]) + 1)
 
-    return scaled(act, Shown(lambda: os.environ["ADVERSARY"]), read=lambda: float(os.environ["ADVERSARY"]))
+    return effect_scene(act, Probe(lambda: os.environ["ADVERSARY"]), read=lambda: float(os.environ["ADVERSARY"]))
 
 
 @scene("a context variable that the step sets", refused=("ContextVar", "variable"), retraces=True)
@@ -377,49 +386,49 @@ def _(world):
     import contextvars
 
     variable = contextvars.ContextVar("variable", default=0)
-    return scaled(lambda: variable.set(variable.get() + 1), Shown(variable.get), read=variable.get)
+    return effect_scene(lambda: variable.set(variable.get() + 1), Probe(variable.get), read=variable.get)
 
 
 # --- output of the step ---
 
 
-def saying(name, refused, act, arrives):
-    """Declare the scene of a step that prints, logs or warns; ``arrives(world)`` returns the output.
+def output_scene(name, refused, act, output_of):
+    """Declare the scene of a step that prints, logs or warns; ``output_of(world)`` returns the output.
 
     A step that cannot be rejected prints when it is captured, and later output is not compared.
     """
 
     @scene(name, refused=refused, retraces=True)
     def _(world):
-        shown = arrives(world)
-        return scaled(act, shown) if refused else scaled(act)
+        shown = output_of(world)
+        return effect_scene(act, shown) if refused else effect_scene(act)
 
 
-def in_stream(name):
-    def arrives(world):
+def stream_output(name):
+    def output_of(world):
         file = io.StringIO()
         world.patch.setattr(sys, name, file)
-        return Shown(file.getvalue)
+        return Probe(file.getvalue)
 
-    return arrives
+    return output_of
 
 
-def in_log(world):
+def log_output(world):
     file = io.StringIO()
     handler, logger = logging.StreamHandler(file), logging.getLogger("adversary")
     logger.addHandler(handler)
-    world.closing.append(lambda: logger.removeHandler(handler))
-    return Shown(file.getvalue)
+    world.cleanups.append(lambda: logger.removeHandler(handler))
+    return Probe(file.getvalue)
 
 
-def in_warnings(world):
-    seen = []
-    world.patch.setattr(warnings, "showwarning", lambda message, *rest: seen.append(str(message)))
+def warning_output(world):
+    messages = []
+    world.patch.setattr(warnings, "showwarning", lambda message, *rest: messages.append(str(message)))
     warnings.simplefilter("always")
-    return seen
+    return messages
 
 
-saying("print", (), lambda: print("a step"), in_stream("stdout"))
-saying("sys.stderr.write", ("write", "stderr"), lambda: sys.stderr.write("a step"), in_stream("stderr"))
-saying("logging", (), lambda: logging.getLogger("adversary").warning("a step"), in_log)
-saying("warnings.warn", ("warn",), lambda: warnings.warn("a step", stacklevel=1), in_warnings)
+output_scene("print", (), lambda: print("a step"), stream_output("stdout"))
+output_scene("sys.stderr.write", ("write", "stderr"), lambda: sys.stderr.write("a step"), stream_output("stderr"))
+output_scene("logging", (), lambda: logging.getLogger("adversary").warning("a step"), log_output)
+output_scene("warnings.warn", ("warn",), lambda: warnings.warn("a step", stacklevel=1), warning_output)

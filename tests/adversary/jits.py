@@ -97,14 +97,14 @@ def _(world):
 
 @scene("a plain function that writes what a recorded one reads")
 def _(world):
-    held = mg.ones(3)
-    read = world.jit(lambda x: x * held)
+    outer = mg.ones(3)
+    read = world.jit(lambda x: x * outer)
 
     def step(x):
-        held.add_(1)
+        outer.add_(1)
         return read(x)
 
-    return Scene(step, Knob(held.fill_, [1.0, 2.0]), [held], jitted=True)
+    return Scene(step, Knob(outer.fill_, [1.0, 2.0]), [outer], jitted=True)
 
 
 @scene("a recorded function in a function that changes a variable", retraces=True)

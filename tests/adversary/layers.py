@@ -6,7 +6,7 @@ from functools import partial
 
 import minigrad as mg
 from adversary import Knob, scene
-from adversary.modules import calling
+from adversary.modules import module_scene
 
 nn = mg.nn
 
@@ -35,13 +35,13 @@ LAYERS = {
     "Conv1d.padding": (lambda: nn.Conv1d(2, 1, 1), [(0,), (1,)]),
     "Conv1d.stride": (lambda: nn.Conv1d(2, 1, 1), [(1,), (2,)]),
     "Upsample.scale_factor": (lambda: nn.Sequential(nn.Unflatten(1, (1, 3)), nn.Upsample(scale_factor=2)), [2, 3]),
-    "CrossEntropyLoss.label_smoothing": (lambda: Target(nn.CrossEntropyLoss()), [0.0, 0.5]),
-    "CrossEntropyLoss.reduction": (lambda: Target(nn.CrossEntropyLoss()), ["mean", "sum", "none"]),
-    "HuberLoss.delta": (lambda: Target(nn.HuberLoss()), [1.0, 0.5]),
+    "CrossEntropyLoss.label_smoothing": (lambda: LossModule(nn.CrossEntropyLoss()), [0.0, 0.5]),
+    "CrossEntropyLoss.reduction": (lambda: LossModule(nn.CrossEntropyLoss()), ["mean", "sum", "none"]),
+    "HuberLoss.delta": (lambda: LossModule(nn.HuberLoss()), [1.0, 0.5]),
 }
 
 
-class Target(nn.Module):
+class LossModule(nn.Module):
     """A loss against a constant target."""
 
     def __init__(self, loss):
@@ -60,4 +60,4 @@ for _name, (_make, _values) in LAYERS.items():
         model = make()
         kind, _, attribute = name.partition(".")
         layer = next(part for part in model.modules() if type(part).__name__ == kind)
-        return calling(model, Knob(partial(setattr, layer, attribute), values))
+        return module_scene(model, Knob(partial(setattr, layer, attribute), values))

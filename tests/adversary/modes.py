@@ -85,7 +85,7 @@ def _(world):
     return Scene(step, Knob(mg.set_default_device, [now, other]))
 
 
-def modes_knob(world, enter, values):
+def mode_knob(world, enter, values):
     """Return a knob that enters a block of ``enter(value)``; None leaves it."""
     blocks = []
 
@@ -96,11 +96,11 @@ def modes_knob(world, enter, values):
             blocks.append(enter(value))
             blocks[-1].__enter__()
 
-    world.closing.append(lambda: put(None))
+    world.cleanups.append(lambda: put(None))
     return Knob(put, [None, *values])
 
 
-def looking_at_gradients(world):
+def gradient_step(world):
     w = world.leaf(1.0, 2.0, 3.0)
 
     def step(x):
@@ -115,44 +115,44 @@ def looking_at_gradients(world):
 
 @scene("mg.no_grad around calls")
 def _(world):
-    return Scene(looking_at_gradients(world), modes_knob(world, lambda _: mg.no_grad(), [1]))
+    return Scene(gradient_step(world), mode_knob(world, lambda _: mg.no_grad(), [1]))
 
 
 @scene("mg.inference_mode around calls")
 def _(world):
-    return Scene(looking_at_gradients(world), modes_knob(world, lambda _: mg.inference_mode(), [1]))
+    return Scene(gradient_step(world), mode_knob(world, lambda _: mg.inference_mode(), [1]))
 
 
 @scene("mg.set_grad_enabled between calls")
 def _(world):
-    world.closing.append(lambda: mg.set_grad_enabled(True))
-    return Scene(looking_at_gradients(world), Knob(mg.set_grad_enabled, [True, False]))
+    world.cleanups.append(lambda: mg.set_grad_enabled(True))
+    return Scene(gradient_step(world), Knob(mg.set_grad_enabled, [True, False]))
 
 
 @scene("mg.strict_shapes around calls", raises=True)
 def _(world):
-    return Scene(lambda x: x * mg.ones(3), modes_knob(world, lambda _: mg.strict_shapes(), [1]))
+    return Scene(lambda x: x * mg.ones(3), mode_knob(world, lambda _: mg.strict_shapes(), [1]))
 
 
 @scene("mg.record around calls", harmless=True)
 def _(world):
-    return Scene(looking_at_gradients(world), modes_knob(world, lambda _: mg.record(), [1]))
+    return Scene(gradient_step(world), mode_knob(world, lambda _: mg.record(), [1]))
 
 
 @scene("mg.tap around calls")
 def _(world):
-    seen = []
-    return Scene(lambda x: x * 2, modes_knob(world, lambda _: mg.tap(lambda call: seen.append(call.op)), [1]), [seen])
+    ops = []
+    return Scene(lambda x: x * 2, mode_knob(world, lambda _: mg.tap(lambda call: ops.append(call.op)), [1]), [ops])
 
 
 @scene("mg.detect_anomaly around calls", harmless=True)
 def _(world):
-    return Scene(looking_at_gradients(world), modes_knob(world, lambda _: mg.detect_anomaly(), [1]))
+    return Scene(gradient_step(world), mode_knob(world, lambda _: mg.detect_anomaly(), [1]))
 
 
 @scene("mg.scope around calls", harmless=True)
 def _(world):
-    return Scene(looking_at_gradients(world), modes_knob(world, mg.scope, ["a", "b"]))
+    return Scene(gradient_step(world), mode_knob(world, mg.scope, ["a", "b"]))
 
 
 @scene("a grad mode that the step chooses")

@@ -10,7 +10,7 @@ from adversary import Knob, Scene, scene
 nn = mg.nn
 
 
-def hooked(register, hooks, backward=False, model=None):
+def hook_scene(register, hooks, backward=False, model=None):
     """Return the scene of a step with a model whose hook is one of several; None means no hook."""
     model = model or nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
     handles = []
@@ -31,54 +31,56 @@ def hooked(register, hooks, backward=False, model=None):
     return Scene(step, Knob(put, [None, *hooks]), [model])
 
 
-def by(factor):
+def scale_output(factor):
     return lambda module, args, output: output * factor
 
 
-def pre(factor):
+def scale_input(factor):
     return lambda module, args: args[0] * factor
 
 
-def gradients(factor):
+def scale_gradients(factor):
     return lambda module, inputs, outputs: tuple([None if g is None else g * factor for g in inputs])
 
 
 @scene("a forward hook")
 def _(world):
-    return hooked(nn.Module.register_forward_hook, [by(2.0), by(3.0)])
+    return hook_scene(nn.Module.register_forward_hook, [scale_output(2.0), scale_output(3.0)])
 
 
 @scene("a forward hook that changes nothing")
 def _(world):
-    return hooked(nn.Module.register_forward_hook, [lambda module, args, output: None, by(3.0)])
+    return hook_scene(nn.Module.register_forward_hook, [lambda module, args, output: None, scale_output(3.0)])
 
 
 @scene("a forward hook with keyword arguments")
 def _(world):
     register = partial(nn.Module.register_forward_hook, with_kwargs=True)
-    return hooked(register, [lambda module, args, kwargs, output: output * 2.0])
+    return hook_scene(register, [lambda module, args, kwargs, output: output * 2.0])
 
 
 @scene("a forward pre-hook")
 def _(world):
-    return hooked(nn.Module.register_forward_pre_hook, [pre(2.0), pre(3.0)])
+    return hook_scene(nn.Module.register_forward_pre_hook, [scale_input(2.0), scale_input(3.0)])
 
 
 @scene("a full backward hook")
 def _(world):
-    return hooked(nn.Module.register_full_backward_hook, [gradients(2.0), gradients(3.0)], backward=True)
+    return hook_scene(
+        nn.Module.register_full_backward_hook, [scale_gradients(2.0), scale_gradients(3.0)], backward=True
+    )
 
 
 @scene("a full backward hook of a middle layer")
 def _(world):
     model = nn.Sequential(nn.Tanh(), nn.Linear(3, 2))
-    return hooked(lambda _, hook: model[1].register_full_backward_hook(hook), [gradients(2.0)], True, model)
+    return hook_scene(lambda _, hook: model[1].register_full_backward_hook(hook), [scale_gradients(2.0)], True, model)
 
 
 @scene("a full backward pre-hook")
 def _(world):
     double = lambda module, outputs: tuple([g * 2 for g in outputs])  # noqa: E731
-    return hooked(nn.Module.register_full_backward_pre_hook, [double], backward=True)
+    return hook_scene(nn.Module.register_full_backward_pre_hook, [double], backward=True)
 
 
 @scene("two forward hooks and their order")
@@ -91,14 +93,14 @@ def _(world):
             handles.pop().remove()
         handles.extend([model.register_forward_hook(hook) for hook in hooks])
 
-    add, double = (lambda module, args, output: output + 1), by(2.0)
+    add, double = (lambda module, args, output: output + 1), scale_output(2.0)
     return Scene(lambda x: model(x), Knob(put, [[], [add, double], [double, add], [add]]), [model])
 
 
 @scene("a hook that is put before others")
 def _(world):
     model, handles = nn.Linear(3, 2), []
-    model.register_forward_hook(by(2.0))
+    model.register_forward_hook(scale_output(2.0))
 
     def put(prepend):
         while handles:
@@ -142,7 +144,7 @@ def _(world):
 @scene("a hook of a part that comes from elsewhere")
 def _(world):
     layer, handles = nn.Linear(3, 2), []
-    held = [layer]
+    layers = [layer]
 
     def put(hook):
         while handles:
@@ -150,16 +152,16 @@ def _(world):
         if hook:
             handles.append(layer.register_forward_hook(hook))
 
-    return Scene(lambda x: held[0](x), Knob(put, [None, by(2.0)]))
+    return Scene(lambda x: layers[0](x), Knob(put, [None, scale_output(2.0)]))
 
 
-@scene("a hook that records what passes", refused=("seen", "list"), retraces=True)
+@scene("a hook that records what passes", refused=("shapes", "list"), retraces=True)
 def _(world):
-    seen, model, scale = [], nn.Linear(3, 2), 2.0
-    model.register_forward_hook(lambda module, args, output: seen.append(output.shape))
+    shapes, model, scale = [], nn.Linear(3, 2), 2.0
+    model.register_forward_hook(lambda module, args, output: shapes.append(output.shape))
 
     def put(new):
         nonlocal scale
         scale = new
 
-    return Scene(lambda x: model(x) * scale, Knob(put, [2.0, 3.0]), [seen])
+    return Scene(lambda x: model(x) * scale, Knob(put, [2.0, 3.0]), [shapes])

@@ -12,7 +12,7 @@ from adversary import Knob, Scene, scene
 nn, F = mg.nn, mg.functional
 
 
-def calling(model, *knobs, step=None):
+def module_scene(model, *knobs, step=None):
     """Return the scene of a step that calls a module."""
     return Scene(step or (lambda x: model(x)), knobs, [model])
 
@@ -22,7 +22,7 @@ def weights(*values, shape=(2, 3)):
     return [nn.Parameter(mg.full(shape, value)) for value in values]
 
 
-class Summing(nn.Module):
+class ApplyAll(nn.Module):
     """A module that applies whatever parameters, buffers and submodules it has."""
 
     def forward(self, x):
@@ -33,7 +33,7 @@ class Summing(nn.Module):
         return x
 
 
-class Attributed(nn.Module):
+class AttributeModule(nn.Module):
     """A module that computes with an attribute of any type."""
 
     def __init__(self, attribute):
@@ -47,18 +47,18 @@ class Attributed(nn.Module):
 @scene("a parameter that is replaced")
 def _(world):
     model = nn.Linear(3, 2)
-    return calling(model, Knob(partial(setattr, model, "weight"), [model.weight, *weights(2.0, -1.0)]))
+    return module_scene(model, Knob(partial(setattr, model, "weight"), [model.weight, *weights(2.0, -1.0)]))
 
 
 @scene("a parameter that is None at times")
 def _(world):
     model = nn.Linear(3, 2)
-    return calling(model, Knob(partial(setattr, model, "bias"), [model.bias, None]))
+    return module_scene(model, Knob(partial(setattr, model, "bias"), [model.bias, None]))
 
 
 @scene("a parameter that is registered and deleted")
 def _(world):
-    model = Summing()
+    model = ApplyAll()
 
     def put(names):
         for name in list(model._parameters):
@@ -66,7 +66,7 @@ def _(world):
         for name in names:
             model.register_parameter(name, *weights(2.0 + len(name), shape=(3,)))
 
-    return calling(model, Knob(put, [[], ["a"], ["a", "bcd"]]))
+    return module_scene(model, Knob(put, [[], ["a"], ["a", "bcd"]]))
 
 
 @scene("a parameter whose data is assigned")
@@ -77,7 +77,7 @@ def _(world):
         model.weight.data = mg.full((2, 3), value)
 
     put(0.5)
-    return calling(model, Knob(put, [0.5, 2.0, -1.0]))
+    return module_scene(model, Knob(put, [0.5, 2.0, -1.0]))
 
 
 @scene("a parameter that is written in place")
@@ -89,19 +89,19 @@ def _(world):
             model.weight.fill_(value)
 
     put(0.5)
-    return calling(model, Knob(put, [0.5, 2.0]))
+    return module_scene(model, Knob(put, [0.5, 2.0]))
 
 
 @scene("a buffer that is replaced")
 def _(world):
-    model = Summing()
+    model = ApplyAll()
     model.register_buffer("b", mg.tensor(2.0))
-    return calling(model, Knob(partial(setattr, model, "b"), [model.b, mg.tensor(3.0), mg.tensor(5.0)]))
+    return module_scene(model, Knob(partial(setattr, model, "b"), [model.b, mg.tensor(3.0), mg.tensor(5.0)]))
 
 
 @scene("a buffer that is registered and deleted")
 def _(world):
-    model = Summing()
+    model = ApplyAll()
 
     def put(value):
         if "b" in model._buffers:
@@ -109,25 +109,25 @@ def _(world):
         if value is not None:
             model.register_buffer("b", mg.tensor(value))
 
-    return calling(model, Knob(put, [None, 2.0, 3.0]))
+    return module_scene(model, Knob(put, [None, 2.0, 3.0]))
 
 
 @scene("a buffer that is written in place")
 def _(world):
-    model = Summing()
+    model = ApplyAll()
     model.register_buffer("b", mg.tensor(2.0))
-    return calling(model, Knob(model.b.fill_, [2.0, 3.0]))
+    return module_scene(model, Knob(model.b.fill_, [2.0, 3.0]))
 
 
 @scene("a module in a module that is replaced")
 def _(world):
     model = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
-    return calling(model, Knob(partial(model.__setitem__, 1), [model[1], nn.Tanh(), nn.Linear(3, 3)]))
+    return module_scene(model, Knob(partial(model.__setitem__, 1), [model[1], nn.Tanh(), nn.Linear(3, 3)]))
 
 
 @scene("a module that is added as an attribute and deleted")
 def _(world):
-    model = Summing()
+    model = ApplyAll()
 
     def put(part):
         if "part" in model._modules:
@@ -135,7 +135,7 @@ def _(world):
         if part is not None:
             model.part = part
 
-    return calling(model, Knob(put, [None, nn.Tanh(), nn.Linear(3, 3)]))
+    return module_scene(model, Knob(put, [None, nn.Tanh(), nn.Linear(3, 3)]))
 
 
 @scene("nn.Sequential that is edited")
@@ -148,7 +148,7 @@ def _(world):
         for part in parts:
             model.append(part)
 
-    return calling(model, Knob(put, [[], [nn.Tanh()], [nn.ReLU(), nn.Tanh()], [nn.Tanh(), nn.ReLU()]]))
+    return module_scene(model, Knob(put, [[], [nn.Tanh()], [nn.ReLU(), nn.Tanh()], [nn.Tanh(), nn.ReLU()]]))
 
 
 @scene("the order of modules in nn.Sequential")
@@ -160,10 +160,10 @@ def _(world):
         for k, name in enumerate(order):
             model[k] = parts[name]
 
-    return calling(model, Knob(put, [["tanh", "sigmoid"], ["sigmoid", "tanh"]]))
+    return module_scene(model, Knob(put, [["tanh", "sigmoid"], ["sigmoid", "tanh"]]))
 
 
-class Holding(nn.Module):
+class ContainerModule(nn.Module):
     """A module that calls the modules in a container that is its attribute."""
 
     def __init__(self, parts):
@@ -178,51 +178,51 @@ class Holding(nn.Module):
 
 @scene("nn.ModuleList that is edited")
 def _(world):
-    model = Holding(nn.ModuleList([nn.Linear(3, 3)]))
+    model = ContainerModule(nn.ModuleList([nn.Linear(3, 3)]))
 
     def put(parts):
         del model.parts[1:]
         model.parts.extend(parts)
 
-    return calling(model, Knob(put, [[], [nn.Tanh()], [nn.Tanh(), nn.ReLU()]]))
+    return module_scene(model, Knob(put, [[], [nn.Tanh()], [nn.Tanh(), nn.ReLU()]]))
 
 
 @scene("nn.ModuleDict that is edited")
 def _(world):
-    model = Holding(nn.ModuleDict({"a": nn.Linear(3, 3)}))
+    model = ContainerModule(nn.ModuleDict({"a": nn.Linear(3, 3)}))
 
     def put(parts):
         for name in [name for name in model.parts if name != "a"]:
             del model.parts[name]
         model.parts.update(parts)
 
-    return calling(model, Knob(put, [{}, {"b": nn.Tanh()}, {"c": nn.ReLU(), "b": nn.Tanh()}]))
+    return module_scene(model, Knob(put, [{}, {"b": nn.Tanh()}, {"c": nn.ReLU(), "b": nn.Tanh()}]))
 
 
 @scene("nn.ParameterList that is edited")
 def _(world):
-    model = Holding(nn.ParameterList(weights(2.0, shape=(3,))))
+    model = ContainerModule(nn.ParameterList(weights(2.0, shape=(3,))))
 
     def put(value):
         model.parts[0] = weights(value, shape=(3,))[0]
 
-    return calling(model, Knob(put, [2.0, 3.0, 5.0]))
+    return module_scene(model, Knob(put, [2.0, 3.0, 5.0]))
 
 
 @scene("nn.ParameterList that grows")
 def _(world):
-    model = Holding(nn.ParameterList(weights(2.0, shape=(3,))))
-    return calling(model, Knob(lambda value: model.parts.extend(weights(value)), [2.0, 3.0, 5.0], undone=False))
+    model = ContainerModule(nn.ParameterList(weights(2.0, shape=(3,))))
+    return module_scene(model, Knob(lambda value: model.parts.extend(weights(value)), [2.0, 3.0, 5.0], undone=False))
 
 
 @scene("nn.ParameterDict that is edited")
 def _(world):
-    model = Holding(nn.ParameterDict({"a": weights(2.0)[0]}))
+    model = ContainerModule(nn.ParameterDict({"a": weights(2.0)[0]}))
 
     def put(value):
         model.parts["a"] = weights(value)[0]
 
-    return calling(model, Knob(put, [2.0, 3.0, 5.0]))
+    return module_scene(model, Knob(put, [2.0, 3.0, 5.0]))
 
 
 @scene("a list of modules that is no module")
@@ -239,7 +239,7 @@ def _(world):
             x = part(x)
         return x
 
-    return calling(model, Knob(put, [0, 1, 2]), step=step)
+    return module_scene(model, Knob(put, [0, 1, 2]), step=step)
 
 
 ATTRIBUTES = {
@@ -253,18 +253,18 @@ for _name, _values in ATTRIBUTES.items():
 
     @scene(_name)
     def _(world, values=_values):
-        given = values()
-        model = Attributed(given[0])
+        attributes = values()
+        model = AttributeModule(attributes[0])
         integers = mg.tensor([1, 2])
         step = lambda x: (model(x.abs()), model(integers))  # noqa: E731
-        return calling(model, Knob(partial(setattr, model, "attribute"), given), step=step)
+        return module_scene(model, Knob(partial(setattr, model, "attribute"), attributes), step=step)
 
 
 @scene("an attribute of a module that is not called")
 def _(world):
     model = nn.Module()
-    model.part = Attributed(2.0)
-    return calling(
+    model.part = AttributeModule(2.0)
+    return module_scene(
         model, Knob(partial(setattr, model.part, "attribute"), [2.0, 3.0]), step=lambda x: x * model.part.attribute
     )
 
@@ -274,7 +274,7 @@ def _(world):
     model = nn.Module()
     model.values = [2.0]
     step = lambda x: x * sum(model.values)  # noqa: E731
-    return calling(model, Knob(partial(model.values.__setitem__, 0), [2.0, 3.0]), step=step)
+    return module_scene(model, Knob(partial(model.values.__setitem__, 0), [2.0, 3.0]), step=step)
 
 
 @scene("a dict that is an attribute of a module")
@@ -288,7 +288,7 @@ def _(world):
             return x * self.options["scale"]
 
     model = Net()
-    return calling(model, Knob(partial(model.options.__setitem__, "scale"), [2.0, 3.0]))
+    return module_scene(model, Knob(partial(model.options.__setitem__, "scale"), [2.0, 3.0]))
 
 
 @scene("an object that is an attribute of a module")
@@ -302,7 +302,7 @@ def _(world):
             return x * self.config.scale
 
     model = Net()
-    return calling(model, Knob(partial(setattr, model.config, "scale"), [2.0, 3.0]))
+    return module_scene(model, Knob(partial(setattr, model.config, "scale"), [2.0, 3.0]))
 
 
 @scene("a function that is an attribute of a module")
@@ -316,7 +316,7 @@ def _(world):
             return self.activation(x)
 
     model = Net()
-    return calling(model, Knob(partial(setattr, model, "activation"), [mg.relu, mg.tanh]))
+    return module_scene(model, Knob(partial(setattr, model, "activation"), [mg.relu, mg.tanh]))
 
 
 @scene("a class attribute of a module")
@@ -327,14 +327,14 @@ def _(world):
         def forward(self, x):
             return x * self.scale
 
-    return calling(Net(), Knob(partial(setattr, Net, "scale"), [2.0, 3.0]))
+    return module_scene(Net(), Knob(partial(setattr, Net, "scale"), [2.0, 3.0]))
 
 
 @scene("a global variable that forward reads")
 def _(world):
-    made = world.module("def forward(self, x):\n    return x * thing", thing=2.0)
-    net = type("Net", (nn.Module,), {"forward": made.forward})
-    return calling(net(), Knob(partial(setattr, made, "thing"), [2.0, 3.0]))
+    module = world.module("def forward(self, x):\n    return x * thing", thing=2.0)
+    net = type("Net", (nn.Module,), {"forward": module.forward})
+    return module_scene(net(), Knob(partial(setattr, module, "thing"), [2.0, 3.0]))
 
 
 @scene("a property of a module")
@@ -342,29 +342,29 @@ def _(world):
     class Net(nn.Module):
         def __init__(self):
             super().__init__()
-            self.held = {"scale": 2.0}
+            self.options = {"scale": 2.0}
 
         @property
         def scale(self):
-            return self.held["scale"]
+            return self.options["scale"]
 
         def forward(self, x):
             return x * self.scale
 
     model = Net()
-    return calling(model, Knob(partial(model.held.__setitem__, "scale"), [2.0, 3.0]))
+    return module_scene(model, Knob(partial(model.options.__setitem__, "scale"), [2.0, 3.0]))
 
 
 @scene("train and eval")
 def _(world):
     model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Dropout(0.5))
-    return calling(model, Knob(model.train, [True, False]))
+    return module_scene(model, Knob(model.train, [True, False]))
 
 
 @scene("training of a part that is set by itself")
 def _(world):
     model = nn.Sequential(nn.Dropout(0.5), nn.Dropout(0.25))
-    return calling(model, Knob(partial(setattr, model[1], "training"), [True, False]))
+    return module_scene(model, Knob(partial(setattr, model[1], "training"), [True, False]))
 
 
 @scene("training of a module that is only looked at")
@@ -382,26 +382,26 @@ def _(world):
         model(x).sum().backward()
         return [p.grad for p in model.parameters()]
 
-    return calling(model, Knob(model[0].requires_grad_, [True, False]), step=step)
+    return module_scene(model, Knob(model[0].requires_grad_, [True, False]), step=step)
 
 
 @scene("weights that are tied")
 def _(world):
     model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
-    return calling(model, Knob(partial(setattr, model[1], "weight"), [model[1].weight, model[0].weight]))
+    return module_scene(model, Knob(partial(setattr, model[1], "weight"), [model[1].weight, model[0].weight]))
 
 
 @scene("a state that is loaded into a module")
 def _(world):
     model = nn.Linear(3, 2)
     states = [copy.deepcopy(model.state_dict()), copy.deepcopy(nn.Linear(3, 2).state_dict())]
-    return calling(model, Knob(model.load_state_dict, states))
+    return module_scene(model, Knob(model.load_state_dict, states))
 
 
 @scene("a module that is converted")
 def _(world):
     model = nn.Linear(3, 2)
-    return calling(model, Knob(model.to, [mg.float32, mg.float64]), step=lambda x: model(x.to(model.weight.dtype)))
+    return module_scene(model, Knob(model.to, [mg.float32, mg.float64]), step=lambda x: model(x.to(model.weight.dtype)))
 
 
 @scene("nn.init between calls")
@@ -409,7 +409,7 @@ def _(world):
     model = nn.Linear(3, 2)
     put = lambda value: nn.init.constant_(model.weight, value)  # noqa: E731
     put(0.5)
-    return calling(model, Knob(put, [0.5, 2.0]))
+    return module_scene(model, Knob(put, [0.5, 2.0]))
 
 
 @scene("weight_norm and remove_weight_norm")
@@ -421,7 +421,7 @@ def _(world):
         if normed:
             model.weight_g.data = model.weight_g * 2
 
-    return calling(model, Knob(put, [False, True]))
+    return module_scene(model, Knob(put, [False, True]))
 
 
 @scene("spectral_norm and remove_spectral_norm")
@@ -431,7 +431,7 @@ def _(world):
     def put(normed):
         (nn.utils.spectral_norm if normed else nn.utils.remove_spectral_norm)(model)
 
-    return calling(model, Knob(put, [False, True]))
+    return module_scene(model, Knob(put, [False, True]))
 
 
 @scene("a model that is rebound")
@@ -464,7 +464,7 @@ def _(world):
 def _(world):
     model, chosen = nn.ModuleDict({"a": nn.Linear(3, 2), "b": nn.Linear(3, 2)}), ["a"]
     put = partial(chosen.__setitem__, 0)
-    return calling(model, Knob(put, ["a", "b"]), step=lambda x: getattr(model, chosen[0])(x))
+    return module_scene(model, Knob(put, ["a", "b"]), step=lambda x: getattr(model, chosen[0])(x))
 
 
 @scene("forward of an object that is patched")
@@ -489,7 +489,7 @@ def _(world):
 
     model = Net(3, 2)
     versions = [nn.Linear.forward, lambda self, x: F.linear(x, self.weight) * 2]
-    return calling(model, Knob(partial(setattr, Net, "forward"), versions))
+    return module_scene(model, Knob(partial(setattr, Net, "forward"), versions))
 
 
 @scene("__class__ of a module that is assigned")
@@ -513,12 +513,12 @@ def _(world):
             model.append(nn.Linear(3, 3))
 
     step = lambda x: x * sum([p.numel() for p in model.parameters()])  # noqa: E731
-    return calling(model, Knob(put, [0, 1, 2]), step=step)
+    return module_scene(model, Knob(put, [0, 1, 2]), step=step)
 
 
 @scene("the names of a state_dict")
 def _(world):
-    model = Summing()
+    model = ApplyAll()
 
     def put(name):
         for old in list(model._parameters):
@@ -526,6 +526,6 @@ def _(world):
         model.register_parameter(name, *weights(2.0, shape=(3,)))
 
     put("a")
-    return calling(
+    return module_scene(
         model, Knob(put, ["a", "bc"]), step=lambda x: {f"{name}!": y * x for name, y in model.state_dict().items()}
     )

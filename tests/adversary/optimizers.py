@@ -14,7 +14,7 @@ from adversary import Knob, Scene, scene
 SGD, Adam = mg.optim.SGD, mg.optim.Adam
 
 
-def trained(world, make, knobs, before=None):
+def training_scene(world, make, knobs, before=None):
     """Return the scene of training steps with the optimizer that ``make(parameters)`` returns.
 
     ``knobs(optimizer)`` returns the knobs; the step calls ``before(optimizer)`` instead of `zero_grad`.
@@ -29,15 +29,15 @@ def trained(world, make, knobs, before=None):
         optimizer.step()
         return loss
 
-    found = knobs(optimizer)
-    return Scene(step, found, [optimizer])
+    created_knobs = knobs(optimizer)
+    return Scene(step, created_knobs, [optimizer])
 
 
-def option(name, values, make, group=0):
+def option_builder(name, values, make, group=0):
     """Return a builder: an option of a group takes several values."""
 
     def build(world):
-        return trained(world, make, lambda o: Knob(partial(o.param_groups[group].__setitem__, name), values))
+        return training_scene(world, make, lambda o: Knob(partial(o.param_groups[group].__setitem__, name), values))
 
     return build
 
@@ -74,30 +74,32 @@ OPTIONS = {
     "lr_decay of Adagrad": ("lr_decay", [0.0, 0.5], lambda p: mg.optim.Adagrad(p, lr=0.125), True),
 }
 for _name, (_option, _values, _make, _symbolic) in OPTIONS.items():
-    scene(_name, symbolic=_symbolic)(option(_option, _values, _make))
+    scene(_name, symbolic=_symbolic)(option_builder(_option, _values, _make))
 
 
 @scene("lr that is a tensor, replaced", symbolic=False)
 def _(world):
     rates = [mg.tensor(0.125), mg.tensor(0.25)]
-    return trained(world, sgd(lr=rates[0]), lambda o: Knob(partial(o.param_groups[0].__setitem__, "lr"), rates))
+    return training_scene(world, sgd(lr=rates[0]), lambda o: Knob(partial(o.param_groups[0].__setitem__, "lr"), rates))
 
 
 @scene("lr that is a tensor, written in place", symbolic=True)
 def _(world):
     rate = mg.tensor(0.125)
-    return trained(world, sgd(lr=rate), lambda o: Knob(rate.fill_, [0.125, 0.25]))
+    return training_scene(world, sgd(lr=rate), lambda o: Knob(rate.fill_, [0.125, 0.25]))
 
 
 @scene("lr that becomes a tensor")
 def _(world):
-    return trained(world, sgd(), lambda o: Knob(partial(o.param_groups[0].__setitem__, "lr"), [0.125, mg.tensor(0.5)]))
+    return training_scene(
+        world, sgd(), lambda o: Knob(partial(o.param_groups[0].__setitem__, "lr"), [0.125, mg.tensor(0.5)])
+    )
 
 
 @scene("betas that are tensors")
 def _(world):
     betas = [(mg.tensor(0.5), mg.tensor(0.75)), (mg.tensor(0.25), mg.tensor(0.5)), (0.5, 0.75)]
-    return trained(
+    return training_scene(
         world, adam(), lambda o: Knob(partial(o.param_groups[0].__setitem__, "betas"), [(0.9, 0.999), *betas])
     )
 
@@ -108,7 +110,7 @@ def _(world):
         groups = [o.param_groups[0], {**o.param_groups[0], "lr": 0.5}]
         return Knob(partial(o.param_groups.__setitem__, 0), groups)
 
-    return trained(world, sgd(), knobs)
+    return training_scene(world, sgd(), knobs)
 
 
 @scene("param_groups that is assigned")
@@ -117,7 +119,7 @@ def _(world):
         groups = [o.param_groups, [{**o.param_groups[0], "lr": 0.5}]]
         return Knob(partial(setattr, o, "param_groups"), groups)
 
-    return trained(world, sgd(), knobs)
+    return training_scene(world, sgd(), knobs)
 
 
 @scene("a group that is added")
@@ -126,10 +128,10 @@ def _(world):
         extra = [mg.tensor([1.0], requires_grad=True), mg.tensor([2.0], requires_grad=True)]
         for p in extra:
             p.grad = mg.ones(1)
-        world.watched.extend(extra)
+        world.compared.extend(extra)
         return Knob(lambda k: o.add_param_group({"params": [extra.pop()]}) if extra else None, [0, 1, 2], undone=False)
 
-    return trained(
+    return training_scene(
         world,
         sgd(momentum=0.5),
         knobs,
@@ -143,7 +145,7 @@ def _(world):
         groups = list(o.param_groups)
         return Knob(lambda count: o.param_groups.__setitem__(slice(None), groups[:count]), [2, 1, 0])
 
-    return trained(world, lambda p: SGD([{"params": [x]} for x in p], lr=0.125), knobs)
+    return training_scene(world, lambda p: SGD([{"params": [x]} for x in p], lr=0.125), knobs)
 
 
 @scene("the order of groups")
@@ -151,20 +153,20 @@ def _(world):
     def knobs(o):
         return Knob(lambda k: o.param_groups.reverse(), [0, 1])
 
-    return trained(
+    return training_scene(
         world,
         lambda p: SGD([{"params": [x], "lr": 0.125 * (k + 1)} for k, x in enumerate(p)], lr=0.1),
         knobs,
     )
 
 
-def parameters(make):
+def parameter_list_builder(make):
     """Return a builder: the list of parameters of a group changes as ``make(optimizer, others)`` determines."""
 
     def build(world):
         other = world.leaf(3.0, 4.0, 5.0)
         other.grad = mg.ones(3)
-        return trained(world, sgd(momentum=0.5), lambda o: make(o.param_groups[0], other), before=reset)
+        return training_scene(world, sgd(momentum=0.5), lambda o: make(o.param_groups[0], other), before=reset)
 
     def reset(optimizer):
         for p in optimizer.param_groups[0]["params"]:
@@ -174,56 +176,56 @@ def parameters(make):
 
 
 @scene("a parameter of a group that is replaced")
-@parameters
+@parameter_list_builder
 def _(group, other):
     return Knob(partial(group["params"].__setitem__, 0), [group["params"][0], other])
 
 
 @scene("a parameter that is added to a group")
-@parameters
+@parameter_list_builder
 def _(group, other):
     first = list(group["params"])
-    return Knob(lambda more: group["params"].__setitem__(slice(None), [*first, *more]), [[], [other]])
+    return Knob(lambda added: group["params"].__setitem__(slice(None), [*first, *added]), [[], [other]])
 
 
 @scene("a parameter that is taken from a group")
-@parameters
+@parameter_list_builder
 def _(group, other):
     first = list(group["params"])
     return Knob(lambda count: group["params"].__setitem__(slice(None), first[:count]), [2, 1, 0])
 
 
 @scene("the list of parameters that is assigned")
-@parameters
+@parameter_list_builder
 def _(group, other):
     first = group["params"]
     return Knob(partial(group.__setitem__, "params"), [first, [other], first[1:]])
 
 
 @scene("the order of the parameters in a group")
-@parameters
+@parameter_list_builder
 def _(group, other):
     return Knob(lambda k: group["params"].reverse(), [0, 1])
 
 
 STATES = {
     "a state that is cleared": lambda o: o.state.clear(),
-    "a memory that is written in place": lambda o: [kept["exp_avg"].zero_() for kept in o.state.values()],
-    "a memory that is replaced": lambda o: [kept.update(exp_avg=mg.zeros(3)) for kept in o.state.values()],
+    "a memory that is written in place": lambda o: [state["exp_avg"].zero_() for state in o.state.values()],
+    "a memory that is replaced": lambda o: [state.update(exp_avg=mg.zeros(3)) for state in o.state.values()],
     "a memory that is deleted": lambda o: o.state.pop(o.param_groups[0]["params"][0], None),
-    "the count of steps that is set": lambda o: [kept.update(step=10) for kept in o.state.values()],
+    "the count of steps that is set": lambda o: [state.update(step=10) for state in o.state.values()],
     "a state that is assigned": lambda o: setattr(o, "state", copy.copy(o.state)) or o.state.clear(),
-    "a state that is loaded": lambda o: o.load_state_dict(loaded(o)),
-    "a state that is loaded with another lr": lambda o: o.load_state_dict(loaded(o, lr=0.5)),
+    "a state that is loaded": lambda o: o.load_state_dict(modified_state(o)),
+    "a state that is loaded with another lr": lambda o: o.load_state_dict(modified_state(o, lr=0.5)),
     "__setstate__": lambda o: o.__setstate__({"state": copy.copy(o.state)}) or o.state.clear(),
 }
 
 
-def loaded(optimizer, **options):
+def modified_state(optimizer, **options):
     state = copy.deepcopy(optimizer.state_dict())
     state["param_groups"][0].update(options)
-    for kept in state["state"].values():
-        kept["exp_avg"].mul_(2)
+    for buffers in state["state"].values():
+        buffers["exp_avg"].mul_(2)
     return state
 
 
@@ -234,7 +236,7 @@ for _name, _change in STATES.items():
         def put(optimizer, k):
             change(optimizer)
 
-        return trained(world, adam(), lambda o: Knob(partial(put, o), [0, 1, 2], undone=False))
+        return training_scene(world, adam(), lambda o: Knob(partial(put, o), [0, 1, 2], undone=False))
 
 
 def hook_knob(register, hooks):
@@ -250,7 +252,7 @@ def hook_knob(register, hooks):
     return Knob(put, [None, *hooks])
 
 
-def scaling(factor):
+def scale_parameters(factor):
     def hook(optimizer, args, kwargs):
         for group in optimizer.param_groups:
             for p in group["params"]:
@@ -259,7 +261,7 @@ def scaling(factor):
     return hook
 
 
-def decaying(optimizer, args, kwargs):
+def decay_parameters(optimizer, args, kwargs):
     with mg.no_grad():
         for group in optimizer.param_groups:
             for p in group["params"]:
@@ -268,35 +270,39 @@ def decaying(optimizer, args, kwargs):
 
 @scene("a hook before the optimizer's step")
 def _(world):
-    return trained(world, sgd(), lambda o: hook_knob(o.register_step_pre_hook, [scaling(2.0), scaling(4.0)]))
+    return training_scene(
+        world, sgd(), lambda o: hook_knob(o.register_step_pre_hook, [scale_parameters(2.0), scale_parameters(4.0)])
+    )
 
 
 @scene("a hook after the optimizer's step")
 def _(world):
-    return trained(world, sgd(), lambda o: hook_knob(o.register_step_post_hook, [decaying]))
+    return training_scene(world, sgd(), lambda o: hook_knob(o.register_step_post_hook, [decay_parameters]))
 
 
-def everywhere(world, register, hooks):
+def global_hook_scene(world, register, hooks):
     """Return a scene with a hook of all optimizers, which is removed at the end of the case."""
-    made = []
+    knob = []
 
     def knobs(optimizer):
-        made.append(hook_knob(register, hooks))
-        return made[0]
+        knob.append(hook_knob(register, hooks))
+        return knob[0]
 
-    found = trained(world, sgd(), knobs)
-    world.closing.append(lambda: made[0].put(None))
-    return found
+    created_scene = training_scene(world, sgd(), knobs)
+    world.cleanups.append(lambda: knob[0].put(None))
+    return created_scene
 
 
 @scene("a hook before the step of every optimizer")
 def _(world):
-    return everywhere(world, mg.optim.optimizer.register_optimizer_step_pre_hook, [scaling(2.0), scaling(4.0)])
+    return global_hook_scene(
+        world, mg.optim.optimizer.register_optimizer_step_pre_hook, [scale_parameters(2.0), scale_parameters(4.0)]
+    )
 
 
 @scene("a hook after the step of every optimizer")
 def _(world):
-    return everywhere(world, mg.optim.optimizer.register_optimizer_step_post_hook, [decaying])
+    return global_hook_scene(world, mg.optim.optimizer.register_optimizer_step_post_hook, [decay_parameters])
 
 
 @scene("a closure variable of an optimizer's hook")
@@ -313,7 +319,7 @@ def _(world):
         )
         return Knob(put, [2.0, 4.0])
 
-    return trained(world, sgd(), knobs)
+    return training_scene(world, sgd(), knobs)
 
 
 @scene("an optimizer that is rebound")
@@ -338,17 +344,17 @@ def _(world):
 def _(world):
     w = world.leaf(1.0, 2.0, 3.0)
     optimizers = [SGD([w], lr=0.125), SGD([w], lr=0.5)]
-    held = {"now": optimizers[0]}
+    current = {"now": optimizers[0]}
 
     def step(x):
-        held["now"].zero_grad()
+        current["now"].zero_grad()
         (x * w).sum().backward()
-        held["now"].step()
+        current["now"].step()
 
-    return Scene(step, Knob(lambda k: held.update(now=optimizers[k]), [0, 1]), optimizers)
+    return Scene(step, Knob(lambda k: current.update(now=optimizers[k]), [0, 1]), optimizers)
 
 
-class Scaled(mg.optim.Optimizer):
+class ScaledOptimizer(mg.optim.Optimizer):
     """A custom optimizer with options of several types, and an attribute."""
 
     factor = 1.0
@@ -361,8 +367,8 @@ class Scaled(mg.optim.Optimizer):
             p.add_(value)
 
 
-def scaled(**options):
-    return lambda p: Scaled(p, {"lr": 0.125, "how": "plain", "more": []} | options)
+def scaled_optimizer(**options):
+    return lambda p: ScaledOptimizer(p, {"lr": 0.125, "how": "plain", "more": []} | options)
 
 
 for _name, _option, _values in (
@@ -370,38 +376,40 @@ for _name, _option, _values in (
     ("a str option of an optimizer", "how", ["plain", "decay"]),
     ("a list option of an optimizer, replaced", "more", [[], [1.0], [2.0]]),
 ):
-    scene(_name)(option(_option, _values, scaled()))
+    scene(_name)(option_builder(_option, _values, scaled_optimizer()))
 
 
 @scene("a list option of an optimizer, edited")
 def _(world):
-    more = []
-    return trained(
-        world, scaled(more=more), lambda o: Knob(lambda new: more.__setitem__(slice(None), new), [[], [1.0]])
+    extra = []
+    return training_scene(
+        world,
+        scaled_optimizer(more=extra),
+        lambda o: Knob(lambda new: extra.__setitem__(slice(None), new), [[], [1.0]]),
     )
 
 
 @scene("an attribute of an optimizer of the user's")
 def _(world):
-    return trained(world, scaled(), lambda o: Knob(partial(setattr, o, "factor"), [1.0, 2.0]))
+    return training_scene(world, scaled_optimizer(), lambda o: Knob(partial(setattr, o, "factor"), [1.0, 2.0]))
 
 
 @scene("a class attribute of an optimizer of the user's")
 def _(world):
-    cls = type("Own", (Scaled,), {"factor": 1.0})
+    cls = type("Own", (ScaledOptimizer,), {"factor": 1.0})
     make = lambda p: cls(p, {"lr": 0.125, "how": "plain", "more": []})  # noqa: E731
-    return trained(world, make, lambda o: Knob(partial(setattr, cls, "factor"), [1.0, 2.0]))
+    return training_scene(world, make, lambda o: Knob(partial(setattr, cls, "factor"), [1.0, 2.0]))
 
 
 @scene("update of an optimizer that is patched")
 def _(world):
-    cls = type("Own", (Scaled,), {})
+    cls = type("Own", (ScaledOptimizer,), {})
     make = lambda p: cls(p, {"lr": 0.125, "how": "plain", "more": []})  # noqa: E731
 
     def other(self, p, grad, state, group):
         p.sub_(grad)
 
-    return trained(world, make, lambda o: Knob(partial(setattr, cls, "update"), [Scaled.update, other]))
+    return training_scene(world, make, lambda o: Knob(partial(setattr, cls, "update"), [ScaledOptimizer.update, other]))
 
 
 @scene("step of an optimizer that is patched")
@@ -411,7 +419,7 @@ def _(world):
         versions = [step, lambda: (step(), step())[1]]
         return Knob(partial(setattr, o, "step"), versions)
 
-    return trained(world, sgd(), knobs)
+    return training_scene(world, sgd(), knobs)
 
 
 @scene("defaults of an optimizer and a group in the step", retraces=True)

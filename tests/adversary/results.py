@@ -15,31 +15,31 @@ import minigrad as mg
 from adversary import Knob, Scene, scene
 
 
-class Named(NamedTuple):
+class NamedResult(NamedTuple):
     y: Any
     by: Any
 
 
 @dataclasses.dataclass
-class Data:
+class DataResult:
     y: Any
     by: Any
 
 
 @dataclasses.dataclass(slots=True)
-class Slotted:
+class SlottedResult:
     y: Any
     by: Any
 
 
 @dataclasses.dataclass(frozen=True)
-class Frozen:
+class FrozenResult:
     y: Any
     by: Any
 
 
 @dataclasses.dataclass
-class Made:
+class PostInitResult:
     """A dataclass with a field that `__init__` does not accept."""
 
     y: Any
@@ -49,13 +49,13 @@ class Made:
         self.by = self.y * 2
 
 
-class Own(dict):
+class DictWithAttribute(dict):
     """A dict with an attribute."""
 
     extra: Any = None
 
 
-class Plain:
+class PlainResult:
     def __init__(self, y):
         self.y = y
 
@@ -64,7 +64,7 @@ class Mode(enum.Enum):
     A = 1
 
 
-def returning(name, make, *refused):
+def return_scene(name, make, *refused):
     """Declare the scene of a step that returns ``make(y, by)``: y is a tensor, `by` is a float that changes."""
 
     @scene(name, refused=refused)
@@ -81,44 +81,44 @@ def returning(name, make, *refused):
         return Scene(step, Knob(put, [2.0, 3.0]))
 
 
-def own(y, by):
-    made = Own(a=y)
-    made.extra = by
-    return made
+def dict_with_attribute(y, by):
+    result = DictWithAttribute(a=y)
+    result.extra = by
+    return result
 
 
-returning("a namedtuple that comes back", Named)
-returning("a dataclass that comes back", Data, "Data")
-returning("a dataclass with slots that comes back", Slotted, "Slotted")
-returning("a frozen dataclass that comes back", Frozen, "Frozen")
-returning("a dataclass with a field of its own that comes back", lambda y, by: Made(y), "Made")
-returning("a deque that comes back", lambda y, by: collections.deque([y, by], maxlen=3), "deque")
-returning("a set that comes back", lambda y, by: {by, 1.0})
-returning("a set of tensors that comes back", lambda y, by: {y}, "set")
-returning("a dict that comes back", lambda y, by: {"y": y, 1: by, None: [y + 1]})
-returning("an OrderedDict that comes back", lambda y, by: collections.OrderedDict(y=y, by=by))
-returning("a defaultdict that comes back", lambda y, by: collections.defaultdict(list, y=[y]))
-returning("a Counter that comes back", lambda y, by: collections.Counter(a=by))
-returning("a ChainMap that comes back", lambda y, by: collections.ChainMap({"y": y}, {"by": by}), "ChainMap")
-returning("a UserDict that comes back", lambda y, by: collections.UserDict(y=y), "UserDict")
-returning("a MappingProxy that comes back", lambda y, by: types.MappingProxyType({"y": y}), "mappingproxy")
-returning("a SimpleNamespace that comes back", lambda y, by: types.SimpleNamespace(y=y, by=by), "SimpleNamespace")
-returning("a subclass of dict that comes back", own, "Own")
-returning("a nested structure that comes back", lambda y, by: ([{"a": (y, Named(y + 1, [by]))}], None))
-returning("scalars that come back", lambda y, by: (by, int(by), str(by), by > 2, None, mg.float32, Mode.A, 1j * by))
-returning("a slice that comes back", lambda y, by: (slice(0, int(by)), y))
-returning("a range that comes back", lambda y, by: (range(int(by)), y))
-returning("nothing that comes back", lambda y, by: None if by > 2 else y)
-returning("an empty list that comes back", lambda y, by: [] if by > 2 else [y])
-returning("no tensor that comes back", lambda y, by: by * 2)
-returning("a tensor twice", lambda y, by: (y, y))
-returning("a constant tensor that comes back", lambda y, by: mg.full((2,), by))
-returning("an integer tensor that comes back", lambda y, by: (y > by, y.argmax(), y.to(mg.int32)))
-returning("a 0-d tensor that comes back", lambda y, by: y.sum() * 0 + by)
-returning("an empty tensor that comes back", lambda y, by: y[:0] if by > 2 else y)
+return_scene("a namedtuple that comes back", NamedResult)
+return_scene("a dataclass that comes back", DataResult, "Data")
+return_scene("a dataclass with slots that comes back", SlottedResult, "Slotted")
+return_scene("a frozen dataclass that comes back", FrozenResult, "Frozen")
+return_scene("a dataclass with a field of its own that comes back", lambda y, by: PostInitResult(y), "Made")
+return_scene("a deque that comes back", lambda y, by: collections.deque([y, by], maxlen=3), "deque")
+return_scene("a set that comes back", lambda y, by: {by, 1.0})
+return_scene("a set of tensors that comes back", lambda y, by: {y}, "set")
+return_scene("a dict that comes back", lambda y, by: {"y": y, 1: by, None: [y + 1]})
+return_scene("an OrderedDict that comes back", lambda y, by: collections.OrderedDict(y=y, by=by))
+return_scene("a defaultdict that comes back", lambda y, by: collections.defaultdict(list, y=[y]))
+return_scene("a Counter that comes back", lambda y, by: collections.Counter(a=by))
+return_scene("a ChainMap that comes back", lambda y, by: collections.ChainMap({"y": y}, {"by": by}), "ChainMap")
+return_scene("a UserDict that comes back", lambda y, by: collections.UserDict(y=y), "UserDict")
+return_scene("a MappingProxy that comes back", lambda y, by: types.MappingProxyType({"y": y}), "mappingproxy")
+return_scene("a SimpleNamespace that comes back", lambda y, by: types.SimpleNamespace(y=y, by=by), "SimpleNamespace")
+return_scene("a subclass of dict that comes back", dict_with_attribute, "Own")
+return_scene("a nested structure that comes back", lambda y, by: ([{"a": (y, NamedResult(y + 1, [by]))}], None))
+return_scene("scalars that come back", lambda y, by: (by, int(by), str(by), by > 2, None, mg.float32, Mode.A, 1j * by))
+return_scene("a slice that comes back", lambda y, by: (slice(0, int(by)), y))
+return_scene("a range that comes back", lambda y, by: (range(int(by)), y))
+return_scene("nothing that comes back", lambda y, by: None if by > 2 else y)
+return_scene("an empty list that comes back", lambda y, by: [] if by > 2 else [y])
+return_scene("no tensor that comes back", lambda y, by: by * 2)
+return_scene("a tensor twice", lambda y, by: (y, y))
+return_scene("a constant tensor that comes back", lambda y, by: mg.full((2,), by))
+return_scene("an integer tensor that comes back", lambda y, by: (y > by, y.argmax(), y.to(mg.int32)))
+return_scene("a 0-d tensor that comes back", lambda y, by: y.sum() * 0 + by)
+return_scene("an empty tensor that comes back", lambda y, by: y[:0] if by > 2 else y)
 
 
-def aliasing(name, make, use, harmless=False):
+def alias_scene(name, make, use, harmless=False):
     """Declare the scene of a caller that writes to the result, ``use(result)``, and returns a part of it."""
 
     @scene(name, harmless=harmless)
@@ -133,24 +133,26 @@ def aliasing(name, make, use, harmless=False):
         return Scene(lambda x: use(inner(x)), Knob(put, [2.0, 3.0]), jitted=True)
 
 
-def overwritten(y):
+def overwrite(y):
     before = y.clone()
     y.fill_(7.0)
     return before
 
 
-def of_two(pair):
+def overwrite_first(pair):
     first, second = pair
     first.mul_(2.0)
     return first, second.clone()
 
 
-aliasing("a result that the caller overwrites", lambda y: y, overwritten)
-aliasing("a constant result that the caller overwrites", lambda y: mg.ones(2) * y[0, 0].abs().sign(), overwritten, True)
-aliasing("a constant of the step that the caller overwrites", lambda y: (mg.full((2,), 3.0), y), of_two)
-aliasing("two results that share memory", lambda y: (y, y.reshape(-1)), of_two)
-aliasing("a result twice, of which one is overwritten", lambda y: (y, y), of_two)
-aliasing("a result and a part of it", lambda y: (y, y[0]), of_two)
+alias_scene("a result that the caller overwrites", lambda y: y, overwrite)
+alias_scene(
+    "a constant result that the caller overwrites", lambda y: mg.ones(2) * y[0, 0].abs().sign(), overwrite, True
+)
+alias_scene("a constant of the step that the caller overwrites", lambda y: (mg.full((2,), 3.0), y), overwrite_first)
+alias_scene("two results that share memory", lambda y: (y, y.reshape(-1)), overwrite_first)
+alias_scene("a result twice, of which one is overwritten", lambda y: (y, y), overwrite_first)
+alias_scene("a result and a part of it", lambda y: (y, y[0]), overwrite_first)
 
 
 @scene("a list that comes back and that the caller edits")
@@ -163,28 +165,28 @@ def _(world):
         by = new
 
     def step(x):
-        found = inner(x)
-        found.append(1)
-        return found
+        results = inner(x)
+        results.append(1)
+        return results
 
     return Scene(step, Knob(put, [2.0, 3.0]), jitted=True)
 
 
 @scene("results that are kept")
 def _(world):
-    by, kept = 2.0, []
+    by, earlier = 2.0, []
     inner = world.jit(lambda x: (x * by, x + by))
 
     def put(new):
         nonlocal by
         by = new
 
-    return Scene(lambda x: kept.append(inner(x)), Knob(put, [2.0, 3.0]), [kept], jitted=True)
+    return Scene(lambda x: earlier.append(inner(x)), Knob(put, [2.0, 3.0]), [earlier], jitted=True)
 
 
 @scene("gradients that are kept")
 def _(world):
-    w, by, kept = world.leaf(1.0, 2.0, 3.0), 2.0, []
+    w, by, earlier = world.leaf(1.0, 2.0, 3.0), 2.0, []
 
     def backward(x):
         w.grad = None
@@ -194,13 +196,13 @@ def _(world):
 
     def step(x):
         inner(x)
-        kept.append(w.grad)
+        earlier.append(w.grad)
 
     def put(new):
         nonlocal by
         by = new
 
-    return Scene(step, Knob(put, [2.0, 3.0]), [kept], jitted=True)
+    return Scene(step, Knob(put, [2.0, 3.0]), [earlier], jitted=True)
 
 
 @scene("an argument that comes back")
@@ -280,7 +282,7 @@ def _(world):
     return Scene(step, Knob(put, [2.0, 3.0]), [model])
 
 
-def lazily(name, make, read, *refused):
+def lazy_scene(name, make, read, *refused):
     """Declare the scene of a step that returns ``make(x, by)``, which the caller evaluates later."""
 
     @scene(name, refused=refused)
@@ -295,13 +297,18 @@ def lazily(name, make, read, *refused):
         return Scene(lambda x: read(inner(x)), Knob(put, [2.0, 3.0]), jitted=True)
 
 
-lazily("a function that comes back", lambda x, by: lambda: x * by, lambda f: f(), "function")
-lazily("a partial that comes back", lambda x, by: functools.partial(mg.mul, x, by), lambda f: f(), "partial")
-lazily("a method that comes back", lambda x, by: (x * by).sum, lambda f: f(), "method")
-lazily("a generator that comes back", lambda x, by: (x * k for k in (by, 1.0)), list, "generator")
-lazily("an iterator that comes back", lambda x, by: iter([x * by]), list, "iterator")
-lazily("a map that comes back", lambda x, by: map(x.mul, [by]), list, "map")
-lazily("a view of a dict that comes back", lambda x, by: {"y": x * by}.values(), list, "dict_values")
-lazily("the items of a dict that come back", lambda x, by: {"y": x * by}.items(), list, "dict_items")
-lazily("an object in a list that comes back", lambda x, by: [Plain(x * by)], lambda held: held[0].y, "Plain")
-lazily("an array that comes back", lambda x, by: np.full(2, by), lambda a: a.sum(), "ndarray")
+lazy_scene("a function that comes back", lambda x, by: lambda: x * by, lambda f: f(), "function")
+lazy_scene("a partial that comes back", lambda x, by: functools.partial(mg.mul, x, by), lambda f: f(), "partial")
+lazy_scene("a method that comes back", lambda x, by: (x * by).sum, lambda f: f(), "method")
+lazy_scene("a generator that comes back", lambda x, by: (x * k for k in (by, 1.0)), list, "generator")
+lazy_scene("an iterator that comes back", lambda x, by: iter([x * by]), list, "iterator")
+lazy_scene("a map that comes back", lambda x, by: map(x.mul, [by]), list, "map")
+lazy_scene("a view of a dict that comes back", lambda x, by: {"y": x * by}.values(), list, "dict_values")
+lazy_scene("the items of a dict that come back", lambda x, by: {"y": x * by}.items(), list, "dict_items")
+lazy_scene(
+    "an object in a list that comes back",
+    lambda x, by: [PlainResult(x * by)],
+    lambda container: container[0].y,
+    "Plain",
+)
+lazy_scene("an array that comes back", lambda x, by: np.full(2, by), lambda a: a.sum(), "ndarray")

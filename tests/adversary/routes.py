@@ -63,21 +63,21 @@ def _(world, use, value):
 
 @route("the cell of a closure")
 def _(world, use, value):
-    def made(thing):
+    def make_step(thing):
         def step(x):
             return use(x, thing)
 
         return step
 
-    step = made(value)
+    step = make_step(value)
     cell = step.__closure__[step.__code__.co_freevars.index("thing")]
     return step, partial(setattr, cell, "cell_contents")
 
 
-def in_module(world, source, use, value, name="adversary_module"):
+def module_route(world, source, use, value, name="adversary_module"):
     """Return the step of a Python module with this source, and a function that sets the module's ``thing``."""
-    made = world.module(source, name, use=use, thing=value)
-    return made.step, partial(setattr, made, "thing")
+    module = world.module(source, name, use=use, thing=value)
+    return module.step, partial(setattr, module, "thing")
 
 
 GLOBALS = {
@@ -133,7 +133,7 @@ GLOBALS = {
     ),
 }
 for _name, _source in GLOBALS.items():
-    route(_name)(lambda world, use, value, _source=_source: in_module(world, _source, use, value))
+    route(_name)(lambda world, use, value, _source=_source: module_route(world, _source, use, value))
 
 
 @route("an attribute of a Python module")
@@ -145,8 +145,8 @@ def _(world, use, value):
 @route("an attribute of a Python module that is a global")
 def _(world, use, value):
     config = world.module(name="adversary_config", thing=value)
-    made = world.module("import adversary_config as config\ndef step(x):\n    return use(x, config.thing)", use=use)
-    return made.step, partial(setattr, config, "thing")
+    module = world.module("import adversary_config as config\ndef step(x):\n    return use(x, config.thing)", use=use)
+    return module.step, partial(setattr, config, "thing")
 
 
 @route("an attribute of a module of a package")
@@ -158,8 +158,8 @@ def _(world, use, value):
 
 @route("a helper in another Python module")
 def _(world, use, value):
-    there = world.module("def read():\n    return thing", "adversary_helpers", thing=value)
-    return lambda x: use(x, there.read()), partial(setattr, there, "thing")
+    helpers = world.module("def read():\n    return thing", "adversary_helpers", thing=value)
+    return lambda x: use(x, helpers.read()), partial(setattr, helpers, "thing")
 
 
 @route("import module in the step")
@@ -200,16 +200,16 @@ def _(world, use, value):
 
 @route("__getattr__ of a Python module")
 def _(world, use, value):
-    held = {"thing": value}
-    config = world.module(name="adversary_config", __getattr__=lambda name: held[name])
-    return lambda x: use(x, config.thing), partial(held.__setitem__, "thing")
+    container = {"thing": value}
+    config = world.module(name="adversary_config", __getattr__=lambda name: container[name])
+    return lambda x: use(x, config.thing), partial(container.__setitem__, "thing")
 
 
 @route("a builtin")
 def _(world, use, value):
     world.patch.setattr(builtins, "adversary_thing", value, raising=False)
-    made = world.module("def step(x):\n    return use(x, adversary_thing)", use=use)
-    return made.step, partial(setattr, builtins, "adversary_thing")
+    module = world.module("def step(x):\n    return use(x, adversary_thing)", use=use)
+    return module.step, partial(setattr, builtins, "adversary_thing")
 
 
 @route("a default argument")
@@ -273,24 +273,24 @@ def _(world, use, value):
 
 @route("a lambda in a list")
 def _(world, use, value):
-    def made(thing):
+    def make_reader(thing):
         return lambda: thing
 
-    read = [made(value)]
+    read = [make_reader(value)]
 
     def put(new):
-        read[0] = made(new)
+        read[0] = make_reader(new)
 
     return lambda x: use(x, read[0]()), put
 
 
 @route("a function in a dict")
 def _(world, use, value):
-    def made(thing):
+    def make_strategy(thing):
         return lambda x: use(x, thing)
 
-    strategies = {"now": made(value)}
-    return lambda x: strategies["now"](x), lambda new: strategies.update(now=made(new))
+    strategies = {"now": make_strategy(value)}
+    return lambda x: strategies["now"](x), lambda new: strategies.update(now=make_strategy(new))
 
 
 @route("a closure variable of a function in a list")
@@ -337,14 +337,14 @@ def _(world, use, value):
 
 @route("functools.lru_cache that is cleared")
 def _(world, use, value):
-    held = [value]
+    container = [value]
 
     @functools.lru_cache
     def read():
-        return held[0]
+        return container[0]
 
     def put(new):
-        held[0] = new
+        container[0] = new
         read.cache_clear()
 
     return lambda x: use(x, read()), put
@@ -352,19 +352,19 @@ def _(world, use, value):
 
 @route("the code of a function")
 def _(world, use, value):
-    held = {"a": value, "b": value}
+    container = {"a": value, "b": value}
 
     def helper(x):
-        return use(x, held["a"])
+        return use(x, container["a"])
 
     def other(x):
-        return use(x, held["b"])
+        return use(x, container["b"])
 
     codes = [helper.__code__, other.__code__]
 
     def put(new):
         codes.reverse()
-        held["b" if codes[0] is other.__code__ else "a"] = new
+        container["b" if codes[0] is other.__code__ else "a"] = new
         helper.__code__ = codes[0]
 
     return lambda x: helper(x), put
@@ -396,9 +396,9 @@ def _(world, use, value):
 
 @route("threading.local")
 def _(world, use, value):
-    held = threading.local()
-    held.thing = value
-    return lambda x: use(x, held.thing), partial(setattr, held, "thing")
+    container = threading.local()
+    container.thing = value
+    return lambda x: use(x, container.thing), partial(setattr, container, "thing")
 
 
 class Local(threading.local):
@@ -408,6 +408,6 @@ class Local(threading.local):
 
 @route("a subclass of threading.local")
 def _(world, use, value):
-    held = Local()
-    held.thing = value
-    return lambda x: use(x, held.thing), partial(setattr, held, "thing")
+    container = Local()
+    container.thing = value
+    return lambda x: use(x, container.thing), partial(setattr, container, "thing")

@@ -10,7 +10,7 @@ from types import MethodType, SimpleNamespace
 from adversary import route
 
 
-class Plain:
+class PlainHolder:
     """An object with a `thing`."""
 
     def __init__(self, thing):
@@ -20,76 +20,76 @@ class Plain:
         return self.thing
 
 
-def through(read, holder=Plain):
+def object_route(read, holder=PlainHolder):
     """Return a route: ``read(object)`` returns the value of an object whose attribute `thing` is set."""
 
-    def made(world, use, value):
-        held = holder(value)
-        return lambda x: use(x, read(held)), partial(setattr, held, "thing")
+    def build(world, use, value):
+        instance = holder(value)
+        return lambda x: use(x, read(instance)), partial(setattr, instance, "thing")
 
-    return made
+    return build
 
 
-class Slotted:
+class SlottedObject:
     __slots__ = ("thing",)
 
     def __init__(self, thing):
         self.thing = thing
 
 
-class WithProperty(Plain):
+class PropertyHolder(PlainHolder):
     @property
-    def seen(self):
+    def shown(self):
         return self.thing
 
 
-class Computed:
+class ComputedAttributes:
     def __init__(self, thing):
-        self.__dict__["held"] = {"thing": thing}
+        self.__dict__["stored"] = {"thing": thing}
 
     def __getattr__(self, name):
-        return self.held[name]
+        return self.stored[name]
 
     def __setattr__(self, name, value):
-        self.held[name] = value
+        self.stored[name] = value
 
 
-class Intercepted(Plain):
+class InterceptingHolder(PlainHolder):
     def __getattribute__(self, name):
-        return object.__getattribute__(self, "thing" if name == "seen" else name)
+        return object.__getattribute__(self, "thing" if name == "shown" else name)
 
 
 class Descriptor:
     def __get__(self, instance, owner=None):
-        return instance._held
+        return instance._stored
 
     def __set__(self, instance, value):
-        instance._held = value
+        instance._stored = value
 
 
-class Described:
+class DescriptorHolder:
     thing = Descriptor()
 
     def __init__(self, thing):
         self.thing = thing
 
 
-class Called(Plain):
+class CallableHolder(PlainHolder):
     def __call__(self):
         return self.thing
 
 
-class Indexed(Plain):
+class IndexableHolder(PlainHolder):
     def __getitem__(self, key):
         return self.thing
 
 
-class Iterated(Plain):
+class IterableHolder(PlainHolder):
     def __iter__(self):
         yield self.thing
 
 
-class Entered(Plain):
+class ContextHolder(PlainHolder):
     def __enter__(self):
         return self.thing
 
@@ -97,28 +97,28 @@ class Entered(Plain):
         return None
 
 
-def entered(held):
-    with held as thing:
+def enter_and_read(manager):
+    with manager as thing:
         return thing
 
 
-class Inner(Plain):
+class SelfReference(PlainHolder):
     def __init__(self, thing):
         super().__init__(thing)
         self.inner = SimpleNamespace(owner=self)
 
 
-class Cached(Plain):
+class CachedPropertyHolder(PlainHolder):
     @cached_property
-    def seen(self):
+    def shown(self):
         return self.__dict__["thing"]
 
     def __setattr__(self, name, value):
         super().__setattr__(name, value)
-        self.__dict__.pop("seen", None)
+        self.__dict__.pop("shown", None)
 
 
-class Partial(Plain):
+class PartialMethodHolder(PlainHolder):
     def chosen(self, name):
         return getattr(self, name)
 
@@ -126,24 +126,24 @@ class Partial(Plain):
 
 
 OBJECTS = {
-    "an attribute of an object": through(lambda o: o.thing),
-    "an attribute of an object with slots": through(lambda o: o.thing, Slotted),
-    "an attribute of an attribute": through(lambda o: o.inner.owner.thing, Inner),
-    "getattr with a computed name": through(lambda o: getattr(o, "th" + "ing")),
-    "vars(object)[name]": through(lambda o: vars(o)["thing"]),
-    "object.__dict__.get(name)": through(lambda o: o.__dict__.get("thing")),
-    "a property": through(lambda o: o.seen, WithProperty),
-    "a cached property": through(lambda o: o.seen, Cached),
-    "__getattr__": through(lambda o: o.thing, Computed),
-    "__getattribute__": through(lambda o: o.seen, Intercepted),
-    "a descriptor": through(lambda o: o.thing, Described),
-    "__getitem__": through(lambda o: o["any"], Indexed),
-    "__iter__": through(lambda o: next(iter(o)), Iterated),
-    "__call__": through(lambda o: o(), Called),
-    "a with block of an object": through(entered, Entered),
-    "a method": through(lambda o: o.read()),
-    "a partial method": through(lambda o: o.read(), Partial),
-    "types.SimpleNamespace": through(lambda o: o.thing, lambda thing: SimpleNamespace(thing=thing)),
+    "an attribute of an object": object_route(lambda o: o.thing),
+    "an attribute of an object with slots": object_route(lambda o: o.thing, SlottedObject),
+    "an attribute of an attribute": object_route(lambda o: o.inner.owner.thing, SelfReference),
+    "getattr with a computed name": object_route(lambda o: getattr(o, "th" + "ing")),
+    "vars(object)[name]": object_route(lambda o: vars(o)["thing"]),
+    "object.__dict__.get(name)": object_route(lambda o: o.__dict__.get("thing")),
+    "a property": object_route(lambda o: o.shown, PropertyHolder),
+    "a cached property": object_route(lambda o: o.shown, CachedPropertyHolder),
+    "__getattr__": object_route(lambda o: o.thing, ComputedAttributes),
+    "__getattribute__": object_route(lambda o: o.shown, InterceptingHolder),
+    "a descriptor": object_route(lambda o: o.thing, DescriptorHolder),
+    "__getitem__": object_route(lambda o: o["any"], IndexableHolder),
+    "__iter__": object_route(lambda o: next(iter(o)), IterableHolder),
+    "__call__": object_route(lambda o: o(), CallableHolder),
+    "a with block of an object": object_route(enter_and_read, ContextHolder),
+    "a method": object_route(lambda o: o.read()),
+    "a partial method": object_route(lambda o: o.read(), PartialMethodHolder),
+    "types.SimpleNamespace": object_route(lambda o: o.thing, lambda thing: SimpleNamespace(thing=thing)),
 }
 for _name, _route in OBJECTS.items():
     route(_name)(_route)
@@ -151,36 +151,36 @@ for _name, _route in OBJECTS.items():
 
 @route("a bound method that was kept")
 def _(world, use, value):
-    held = Plain(value)
-    read = held.read
-    return lambda x: use(x, read()), partial(setattr, held, "thing")
+    holder = PlainHolder(value)
+    read = holder.read
+    return lambda x: use(x, read()), partial(setattr, holder, "thing")
 
 
 @route("a weak reference")
 def _(world, use, value):
-    held = Plain(value)
-    reference = weakref.ref(held)
-    world.alive.append(held)
-    return lambda x: use(x, reference().thing), partial(setattr, held, "thing")
+    holder = PlainHolder(value)
+    reference = weakref.ref(holder)
+    world.kept_alive.append(holder)
+    return lambda x: use(x, reference().thing), partial(setattr, holder, "thing")
 
 
 @route("a weak dict")
 def _(world, use, value):
-    held = Plain(value)
-    table = weakref.WeakValueDictionary(now=held)
-    world.alive.append(held)
+    holder = PlainHolder(value)
+    table = weakref.WeakValueDictionary(now=holder)
+    world.kept_alive.append(holder)
 
     def put(new):
-        table["now"] = made = Plain(new)
-        world.alive.append(made)
+        table["now"] = replacement = PlainHolder(new)
+        world.kept_alive.append(replacement)
 
     return lambda x: use(x, table["now"].thing), put
 
 
-def in_class(read):
+def class_route(read):
     """Return a route through a class: ``read(class)``, where the attribute `thing` of its base is set."""
 
-    def made(world, use, value):
+    def build(world, use, value):
         class Meta(type):
             thing_of_meta = value
 
@@ -199,7 +199,7 @@ def in_class(read):
                 return self.thing
 
         class Derived(Base):
-            def above(self):
+            def inherited(self):
                 return super().of_self()
 
         def put(new):
@@ -207,106 +207,106 @@ def in_class(read):
 
         return lambda x: use(x, read(Derived)), put
 
-    return made
+    return build
 
 
 CLASSES = {
-    "a class attribute": in_class(lambda cls: cls.__base__.thing),
-    "an inherited class attribute": in_class(lambda cls: cls.thing),
-    "a class attribute through an object": in_class(lambda cls: cls().thing),
-    "an attribute of a metaclass": in_class(lambda cls: cls.thing_of_meta),
-    "a static method": in_class(lambda cls: cls.fixed()),
-    "a class method": in_class(lambda cls: cls.owned()),
-    "super()": in_class(lambda cls: cls().above()),
-    "an object that is made in the step": in_class(lambda cls: cls().of_self()),
-    "vars of a class": in_class(lambda cls: vars(cls.__base__)["thing"]),
+    "a class attribute": class_route(lambda cls: cls.__base__.thing),
+    "an inherited class attribute": class_route(lambda cls: cls.thing),
+    "a class attribute through an object": class_route(lambda cls: cls().thing),
+    "an attribute of a metaclass": class_route(lambda cls: cls.thing_of_meta),
+    "a static method": class_route(lambda cls: cls.fixed()),
+    "a class method": class_route(lambda cls: cls.owned()),
+    "super()": class_route(lambda cls: cls().inherited()),
+    "an object that is made in the step": class_route(lambda cls: cls().of_self()),
+    "vars of a class": class_route(lambda cls: vars(cls.__base__)["thing"]),
 }
 for _name, _route in CLASSES.items():
     route(_name)(_route)
 
 
-def reading(thing):
+def reader_class(thing):
     """Return a class whose method `read` returns this thing."""
 
-    class Reading:
+    class Reader:
         def read(self):
             return thing
 
-    return Reading
+    return Reader
 
 
 @route("a class that is rebound")
 def _(world, use, value):
-    cls = reading(value)
+    cls = reader_class(value)
 
     def put(new):
         nonlocal cls
-        cls = reading(new)
+        cls = reader_class(new)
 
     return lambda x: use(x, cls().read()), put
 
 
 @route("an object that is rebound")
 def _(world, use, value):
-    held = Plain(value)
+    holder = PlainHolder(value)
 
     def put(new):
-        nonlocal held
-        held = Plain(new)
+        nonlocal holder
+        holder = PlainHolder(new)
 
-    return lambda x: use(x, held.thing), put
+    return lambda x: use(x, holder.thing), put
 
 
 @route("__class__ that is assigned")
 def _(world, use, value):
-    held = reading(value)()
+    holder = reader_class(value)()
 
     def put(new):
-        held.__class__ = reading(new)
+        holder.__class__ = reader_class(new)
 
-    return lambda x: use(x, held.read()), put
+    return lambda x: use(x, holder.read()), put
 
 
 @route("__dict__ that is assigned")
 def _(world, use, value):
-    held = Plain(value)
+    holder = PlainHolder(value)
 
     def put(new):
-        held.__dict__ = {"thing": new}
+        holder.__dict__ = {"thing": new}
 
-    return lambda x: use(x, held.thing), put
+    return lambda x: use(x, holder.thing), put
 
 
 @route("__bases__ that are assigned")
 def _(world, use, value):
-    class Child(reading(value)):
+    class Child(reader_class(value)):
         pass
 
     def put(new):
-        Child.__bases__ = (reading(new),)
+        Child.__bases__ = (reader_class(new),)
 
     return lambda x: use(x, Child().read()), put
 
 
 @route("a method of a class that is patched")
 def _(world, use, value):
-    cls = reading(value)
-    held = cls()
+    cls = reader_class(value)
+    holder = cls()
 
     def put(new):
         cls.read = lambda self: new
 
-    return lambda x: use(x, held.read()), put
+    return lambda x: use(x, holder.read()), put
 
 
 @route("a method of an object that is patched")
 def _(world, use, value):
-    held = reading(value)()
+    holder = reader_class(value)()
 
     def put(new):
-        held.read = MethodType(lambda self: new, held)
+        holder.read = MethodType(lambda self: new, holder)
 
-    return lambda x: use(x, held.read()), put
+    return lambda x: use(x, holder.read()), put
 
 
 @route("an attribute of an object that hides one of its class")
@@ -314,28 +314,28 @@ def _(world, use, value):
     class Holder:
         thing = value
 
-    held = Holder()
+    holder = Holder()
 
     def put(new):
         if new is value:
-            vars(held).pop("thing", None)
+            vars(holder).pop("thing", None)
         else:
-            held.thing = new
+            holder.thing = new
 
-    return lambda x: use(x, held.thing), put
+    return lambda x: use(x, holder.thing), put
 
 
 @route("functools.cache on a method")
 def _(world, use, value):
-    class Holder(Plain):
+    class Holder(PlainHolder):
         @functools.cache  # noqa: B019
-        def seen(self):
+        def shown(self):
             return self.thing
 
-    held = Holder(value)
+    instance = Holder(value)
 
     def put(new):
-        held.thing = new
-        Holder.seen.cache_clear()
+        instance.thing = new
+        Holder.shown.cache_clear()
 
-    return lambda x: use(x, held.seen()), put
+    return lambda x: use(x, instance.shown()), put

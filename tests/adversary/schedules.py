@@ -6,40 +6,40 @@ from functools import partial
 
 import minigrad as mg
 from adversary import Knob, Scene, scene
-from adversary.optimizers import sgd, trained
+from adversary.optimizers import sgd, training_scene
 
 SGD, Adam = mg.optim.SGD, mg.optim.Adam
 
 
-def gradient(make):
+def gradient_builder(make):
     """Return a builder: gradients accumulate, and ``make(parameter)`` returns what changes them between calls."""
 
     def build(world):
-        return trained(world, sgd(), lambda o: make(o.param_groups[0]["params"][0]), before=lambda o: None)
+        return training_scene(world, sgd(), lambda o: make(o.param_groups[0]["params"][0]), before=lambda o: None)
 
     return build
 
 
 @scene("a gradient that is None or zero at times")
-@gradient
+@gradient_builder
 def _(p):
     return Knob(lambda new: setattr(p, "grad", new and mg.full((3,), new - 1)), [None, 1.0, 2.0], undone=True)
 
 
 @scene("a gradient that is written in place", harmless=False)
-@gradient
+@gradient_builder
 def _(p):
     return Knob(lambda new: p.grad.fill_(new), [0.0, 1.0, 2.0], undone=False)
 
 
 @scene("a gradient that was kept from before")
-@gradient
+@gradient_builder
 def _(p):
-    kept = mg.full((3,), 2.0)
-    return Knob(lambda k: setattr(p, "grad", kept if k else None), [0, 1])
+    earlier = mg.full((3,), 2.0)
+    return Knob(lambda k: setattr(p, "grad", earlier if k else None), [0, 1])
 
 
-def resetting(name, reset, harmless=True):
+def reset_scene(name, reset, harmless=True):
     """Declare the scene of a step that resets gradients, ``reset(optimizer)``, and runs no backward pass."""
 
     @scene(name, harmless=harmless)
@@ -57,13 +57,13 @@ def resetting(name, reset, harmless=True):
         return Scene(step, Knob(put, [None, 1.0, 2.0]), [optimizer])
 
 
-def assign(optimizer):
+def clear_gradient(optimizer):
     optimizer.param_groups[0]["params"][0].grad = None
 
 
-resetting("zero_grad alone", lambda optimizer: optimizer.zero_grad())
-resetting("zero_grad(set_to_none=False) alone", lambda optimizer: optimizer.zero_grad(set_to_none=False), False)
-resetting("a gradient that the step sets to None", assign)
+reset_scene("zero_grad alone", lambda optimizer: optimizer.zero_grad())
+reset_scene("zero_grad(set_to_none=False) alone", lambda optimizer: optimizer.zero_grad(set_to_none=False), False)
+reset_scene("a gradient that the step sets to None", clear_gradient)
 
 
 @scene("zero_grad at the end of the step")
@@ -128,7 +128,7 @@ for _name, _make in SCHEDULES.items():
             schedule = make(optimizer)
             return Knob(lambda k: schedule.step(), [0, 1, 2], undone=False)
 
-        return trained(world, sgd(momentum=0.5), knobs)
+        return training_scene(world, sgd(momentum=0.5), knobs)
 
 
 @scene("ReduceLROnPlateau between calls")
@@ -137,7 +137,7 @@ def _(world):
         schedule = mg.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0, factor=0.5)
         return Knob(schedule.step, [1.0, 2.0, 3.0], undone=False)
 
-    return trained(world, sgd(), knobs)
+    return training_scene(world, sgd(), knobs)
 
 
 @scene("a scheduler that steps in the step", refused=("StepLR", "scheduler", "lr_scheduler"), retraces=True)

@@ -23,11 +23,11 @@ def hooks_of(register, hooks):
     return Knob(put, [None, *hooks])
 
 
-def times(factor):
+def scale_by(factor):
     return lambda g: g * factor
 
 
-def backward(world, make, retain=False):
+def backward_scene(world, make, retain=False):
     """Return the scene of a backward pass into a leaf; ``make(leaf)`` returns the knob."""
     w = world.leaf(1.0, -2.0, 0.5)
 
@@ -42,16 +42,16 @@ def backward(world, make, retain=False):
 
 @scene("a hook of a leaf")
 def _(world):
-    return backward(world, lambda w: hooks_of(w.register_hook, [times(0.0), times(2.0), lambda g: None]))
+    return backward_scene(world, lambda w: hooks_of(w.register_hook, [scale_by(0.0), scale_by(2.0), lambda g: None]))
 
 
 @scene("a hook of a leaf beside another")
 def _(world):
     def make(w):
         w.register_hook(lambda g: g + 1)
-        return hooks_of(w.register_hook, [times(0.0), times(2.0)])
+        return hooks_of(w.register_hook, [scale_by(0.0), scale_by(2.0)])
 
-    return backward(world, make)
+    return backward_scene(world, make)
 
 
 @scene("a closure variable of a hook of a leaf")
@@ -66,7 +66,7 @@ def _(world):
         w.register_hook(lambda g: g * factor)
         return Knob(put, [2.0, 3.0])
 
-    return backward(world, make)
+    return backward_scene(world, make)
 
 
 @scene("a hook of a parameter of a module")
@@ -77,7 +77,7 @@ def _(world):
         model.zero_grad()
         model(x).sum().backward()
 
-    return Scene(step, hooks_of(model[0].weight.register_hook, [times(0.0), times(2.0)]), [model])
+    return Scene(step, hooks_of(model[0].weight.register_hook, [scale_by(0.0), scale_by(2.0)]), [model])
 
 
 @scene("a hook of a parameter of an optimizer")
@@ -90,12 +90,12 @@ def _(world):
         (x * w).sum().backward()
         optimizer.step()
 
-    return Scene(step, hooks_of(w.register_hook, [times(0.0), times(2.0)]))
+    return Scene(step, hooks_of(w.register_hook, [scale_by(0.0), scale_by(2.0)]))
 
 
 @scene("a hook of a tensor that is no leaf")
 def _(world):
-    w, hook = world.leaf(1.0, 2.0, 3.0), times(2.0)
+    w, hook = world.leaf(1.0, 2.0, 3.0), scale_by(2.0)
 
     def step(x):
         w.grad = None
@@ -108,7 +108,7 @@ def _(world):
         nonlocal hook
         hook = new
 
-    return Scene(step, Knob(put, [times(2.0), times(3.0), lambda g: None]))
+    return Scene(step, Knob(put, [scale_by(2.0), scale_by(3.0), lambda g: None]))
 
 
 @scene("whether a tensor of the step has a hook")
@@ -123,7 +123,7 @@ def _(world):
         y.sum().backward()
         return w.grad
 
-    return Scene(step, Knob(lambda new: hooks.__setitem__(slice(None), new), [[], [times(2.0)], [times(3.0)]]))
+    return Scene(step, Knob(lambda new: hooks.__setitem__(slice(None), new), [[], [scale_by(2.0)], [scale_by(3.0)]]))
 
 
 @scene("a hook of a tensor that the step makes a leaf")
@@ -211,19 +211,19 @@ def _(world):
 
 @scene("retain_grad in the step")
 def _(world):
-    w, kept = world.leaf(1.0, 2.0, 3.0), True
+    w, recorded = world.leaf(1.0, 2.0, 3.0), True
 
     def step(x):
         w.grad = None
         y = x * w
-        if kept:
+        if recorded:
             y.retain_grad()
         y.square().sum().backward()
         return y.grad
 
     def put(new):
-        nonlocal kept
-        kept = new
+        nonlocal recorded
+        recorded = new
 
     return Scene(step, Knob(put, [True, False]))
 
@@ -232,7 +232,7 @@ def _(world):
 def _(world):
     w = world.leaf(1.0, 2.0, 3.0)
     b = mg.tensor([1.0, 2.0, 4.0])
-    world.watched.append(b)
+    world.compared.append(b)
 
     def step(x):
         w.grad = b.grad = None
@@ -263,7 +263,7 @@ def _(world):
     def make(w):
         return Knob(lambda value: setattr(w, "data", mg.full((3,), value)), [1.0, 2.0], undone=False)
 
-    return backward(world, make)
+    return backward_scene(world, make)
 
 
 @scene("the gradient that is added to")
@@ -294,16 +294,20 @@ def _(world):
 
 @scene("the shape of a tensor that is looked at")
 def _(world):
-    held = {"t": mg.ones(3)}
-    tensors = [held["t"], mg.ones(5), mg.ones(2, 2)]
-    return Scene(lambda x: x * held["t"].shape[0] + held["t"].ndim, Knob(partial(held.__setitem__, "t"), tensors))
+    container = {"t": mg.ones(3)}
+    tensors = [container["t"], mg.ones(5), mg.ones(2, 2)]
+    return Scene(
+        lambda x: x * container["t"].shape[0] + container["t"].ndim, Knob(partial(container.__setitem__, "t"), tensors)
+    )
 
 
 @scene("the identity of tensors")
 def _(world):
     a, b = mg.tensor(1.0), mg.tensor(1.0)
-    held = [a, b]
-    return Scene(lambda x: x * (2.0 if held[0] is held[1] else 3.0), Knob(partial(held.__setitem__, 1), [b, a]))
+    container = [a, b]
+    return Scene(
+        lambda x: x * (2.0 if container[0] is container[1] else 3.0), Knob(partial(container.__setitem__, 1), [b, a])
+    )
 
 
 @scene("an attribute that the user gives to a tensor")
@@ -348,7 +352,7 @@ def _(world):
     return Scene(lambda x: layer(x), Knob(put, [softmax, lambda *args, **kwargs: softmax(*args, **kwargs) * 2]))
 
 
-def function():
+def custom_function():
     """Return a user-defined autograd function whose attributes may change."""
 
     class Scaled(mg.autograd.Function):
@@ -366,9 +370,9 @@ def function():
     return Scaled
 
 
-def applying(world, make):
+def custom_function_scene(world, make):
     """Return the scene of a step that applies such a function; ``make(function)`` returns the knob."""
-    w, cls = world.leaf(1.0, 2.0, 3.0), function()
+    w, cls = world.leaf(1.0, 2.0, 3.0), custom_function()
 
     def step(x):
         w.grad = None
@@ -381,28 +385,32 @@ def applying(world, make):
 
 @scene("a class attribute of an autograd.Function")
 def _(world):
-    return applying(world, lambda cls: Knob(partial(setattr, cls, "factor"), [2.0, 3.0]))
+    return custom_function_scene(world, lambda cls: Knob(partial(setattr, cls, "factor"), [2.0, 3.0]))
 
 
 @scene("forward of an autograd.Function")
 def _(world):
     forward = staticmethod(lambda ctx, x: x * 5)
-    return applying(world, lambda cls: Knob(partial(setattr, cls, "forward"), [cls.__dict__["forward"], forward]))
+    return custom_function_scene(
+        world, lambda cls: Knob(partial(setattr, cls, "forward"), [cls.__dict__["forward"], forward])
+    )
 
 
 @scene("backward of an autograd.Function")
 def _(world):
     other = staticmethod(lambda ctx, g: g * 5)
-    return applying(world, lambda cls: Knob(partial(setattr, cls, "backward"), [cls.__dict__["backward"], other]))
+    return custom_function_scene(
+        world, lambda cls: Knob(partial(setattr, cls, "backward"), [cls.__dict__["backward"], other])
+    )
 
 
 @scene("a kernel of the user's")
 def _(world):
-    from minigrad.core.dispatch import kernels_of
+    from minigrad.core.dispatch import get_kernels
 
-    before = dict(kernels_of("sinh"))
+    before = dict(get_kernels("sinh"))
     device = mg.get_default_device()
-    world.closing.append(lambda: mg.kernel("sinh", device)(before[device]))
+    world.cleanups.append(lambda: mg.kernel("sinh", device)(before[device]))
     versions = [before[device], lambda a: a * 0 + 5]
     return Scene(lambda x: x.sinh(), Knob(lambda new: mg.kernel("sinh", device)(new), versions))
 

@@ -9,7 +9,7 @@ import minigrad as mg
 from adversary import wrapper
 
 
-def wrapping(function):
+def wrap(function):
     @functools.wraps(function)
     def wrapped(*args, **kwargs):
         return function(*args, **kwargs)
@@ -17,7 +17,7 @@ def wrapping(function):
     return wrapped
 
 
-def hiding(function):
+def wrap_without_metadata(function):
     def hidden(*args):
         return function(*args)
 
@@ -32,7 +32,7 @@ class Decorator:
         return self.function(x)
 
 
-class Slotted:
+class SlottedCallable:
     __slots__ = ("function",)
 
     def __init__(self, function):
@@ -48,7 +48,7 @@ def block():
 
 
 @contextlib.contextmanager
-def nothing_recorded():
+def no_grad_block():
     with mg.no_grad():
         yield
 
@@ -60,17 +60,17 @@ WRAPPERS = {
     "mg.enable_grad()": lambda step: mg.enable_grad()(step),
     "mg.inference_mode()": lambda step: mg.inference_mode()(step),
     "mg.scope": lambda step: mg.scope("part")(step),
-    "two decorators": lambda step: mg.enable_grad()(wrapping(step)),
-    "functools.wraps": wrapping,
-    "a decorator without functools.wraps": hiding,
+    "two decorators": lambda step: mg.enable_grad()(wrap(step)),
+    "functools.wraps": wrap,
+    "a decorator without functools.wraps": wrap_without_metadata,
     "a decorator that is a class": Decorator,
-    "a callable object with slots": Slotted,
+    "a callable object with slots": SlottedCallable,
     "functools.partial": functools.partial,
     "functools.partial with an argument": lambda step: functools.partial(lambda function, x: function(x), step),
-    "functools.partial of a partial": lambda step: functools.partial(functools.partial(wrapping(step))),
-    "a lambda in a list": lambda step: (lambda held: lambda x: held[0](x))([step]),
+    "functools.partial of a partial": lambda step: functools.partial(functools.partial(wrap(step))),
+    "a lambda in a list": lambda step: (lambda steps: lambda x: steps[0](x))([step]),
     "contextlib.contextmanager as a decorator": lambda step: block()(step),
-    "a with block of the user's": lambda step: nothing_recorded()(step),
+    "a with block of the user's": lambda step: no_grad_block()(step),
     "mg.jit": lambda step: mg.jit(step),
     "map": lambda step: lambda x: [*map(step, [x])],
     "a generator": lambda step: lambda x: [*(step(y) for y in [x])],
@@ -81,7 +81,7 @@ for _name, _wrap in WRAPPERS.items():
     wrapper(_name)(lambda world, step, _wrap=_wrap: _wrap(step))
 
 
-def in_class(name, choose):
+def class_wrapper(name, choose):
     """Declare a wrapper: a function of a class, from which ``choose(class)`` selects the callable."""
 
     @wrapper(name)
@@ -117,13 +117,13 @@ def in_class(name, choose):
         return choose(Trainer)
 
 
-in_class("a bound method", lambda cls: cls().method)
-in_class("a bound method that calls another", lambda cls: cls().calls)
-in_class("a static method", lambda cls: cls.fixed)
-in_class("a class method", lambda cls: cls.owned)
-in_class("a property", lambda cls: cls().ready)
-in_class("a callable object", lambda cls: cls())
-in_class("functools.partialmethod", lambda cls: cls().special)
+class_wrapper("a bound method", lambda cls: cls().method)
+class_wrapper("a bound method that calls another", lambda cls: cls().calls)
+class_wrapper("a static method", lambda cls: cls.fixed)
+class_wrapper("a class method", lambda cls: cls.owned)
+class_wrapper("a property", lambda cls: cls().ready)
+class_wrapper("a callable object", lambda cls: cls())
+class_wrapper("functools.partialmethod", lambda cls: cls().special)
 
 
 @wrapper("a module")
@@ -157,17 +157,17 @@ def _(world, step):
 def _(world, step):
     w = world.leaf(1.0, 2.0, 3.0)
     optimizer = mg.optim.SGD([w], lr=0.5)
-    world.watched.append(optimizer)
-    found = []
+    world.compared.append(optimizer)
+    results = []
 
     def run(x):
         def closure():
             optimizer.zero_grad()
-            found[:] = [step(x)]
+            results[:] = [step(x)]
             (w * 2.0).sum().backward()
             return w.sum()
 
         optimizer.step(closure)
-        return found.pop()
+        return results.pop()
 
     return run

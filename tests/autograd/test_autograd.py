@@ -7,7 +7,7 @@ from minigrad import Value
 from minigrad.core.errors import DTypeError, GraphError
 
 
-def test_grad_returns_floats_in_the_order_asked_and_writes_nothing():
+def test_grad_returns_floats_in_input_order_without_side_effects():
     a, b = Value(2.0), Value(3.0)
     y = a * b + b
     assert mg.grad(y, [b, a]) == (3.0, 3.0)
@@ -25,7 +25,7 @@ def test_mixed_second_derivatives_agree():
     assert ab == pytest.approx(ba, rel=1e-12)
 
 
-def test_an_input_without_a_part_in_the_output_is_named():
+def test_an_unused_input_raises():
     a, other = Value(2.0), Value(5.0, "other")
     with pytest.raises(GraphError) as error:
         mg.grad(a * a, [a, other])
@@ -36,14 +36,14 @@ def test_an_input_without_a_part_in_the_output_is_named():
     assert mg.grad(a * a, [a, other], allow_unused=True) == (4.0, None)
 
 
-def test_grad_of_what_is_not_a_value_is_refused():
+def test_grad_of_other_types_raises():
     with pytest.raises(DTypeError, match=r"3.0 is a float; expected a tensor or a Value.\n  Write mg.grad\(output"):
         mg.grad(3.0, [Value(1.0)])
     with pytest.raises(DTypeError, match=r"grad: 2\.0 is a float; expected a tensor or a Value"):
         mg.grad(Value(1.0) * 2, [2.0])
 
 
-def test_several_outputs_add_up_each_with_its_weight():
+def test_several_outputs_accumulate_with_their_weights():
     a, b = Value(2.0), Value(3.0)
     y, z = a * b, a * a
     assert mg.grad([y, z], [a, b]) == (7.0, 2.0)
@@ -53,7 +53,7 @@ def test_several_outputs_add_up_each_with_its_weight():
         mg.grad([y, z], a, [1.0])
 
 
-def test_only_what_leads_to_the_inputs_is_computed():
+def test_only_paths_to_the_inputs_are_computed():
     a, b = Value(2.0), Value(3.0)
     y = a * b
     a.data = 9.0  # only the derivative with respect to b reads a
@@ -62,7 +62,7 @@ def test_only_what_leads_to_the_inputs_is_computed():
         mg.grad(y, b)
 
 
-def test_an_input_that_needs_no_gradient_is_told_from_one_that_has_no_part():
+def test_an_input_without_requires_grad_raises():
     a = Value(2.0).detach()
     with pytest.raises(
         GraphError, match=r"grad: input 0, Value\(2\.0\), does not require grad: it was created by detach"
@@ -70,20 +70,20 @@ def test_an_input_that_needs_no_gradient_is_told_from_one_that_has_no_part():
         mg.grad(a * Value(3.0), a)
 
 
-def test_events_of_what_needs_no_gradient_are_none():
+def test_events_without_requires_grad_are_empty():
     assert mg.events(Value(1.0).detach() * 2) == []
 
 
 # --- tensors ---
 
 
-def tensors(*given):
+def tensors(*arrays):
     import numpy as np
 
-    return [mg.tensor(np.array(x), requires_grad=True) for x in given]
+    return [mg.tensor(np.array(x), requires_grad=True) for x in arrays]
 
 
-def test_grad_of_tensors_writes_nothing_and_follows_only_what_leads_to_the_inputs():
+def test_grad_of_tensors_follows_only_paths_to_the_inputs():
     a, b = tensors([1.0, 2.0], [3.0, 4.0])
     y, z = (a * b).sum(), (b * b).sum()
     (by_a,) = mg.grad(y + z, a, retain_graph=True)
@@ -92,7 +92,7 @@ def test_grad_of_tensors_writes_nothing_and_follows_only_what_leads_to_the_input
     assert by_b.tolist() == [1.0 + 60.0, 2.0 + 80.0]
 
 
-def test_what_was_not_followed_is_not_freed():
+def test_nodes_off_the_path_are_not_freed():
     a, b = tensors([1.0, 2.0], [3.0, 4.0])
     left, right = a.exp(), b.exp()
     y = (left * 2.0 + right * 3.0).sum()
@@ -101,7 +101,7 @@ def test_what_was_not_followed_is_not_freed():
     assert b.grad is not None
 
 
-def test_an_unused_tensor_is_named_or_none():
+def test_an_unused_tensor_raises_or_returns_none():
     a, b = tensors([1.0, 2.0], [3.0, 4.0])
     with pytest.raises(
         GraphError, match=r"grad: input 1, tensor\(\[3\., 4\.\].*\), appears to not have been used in the graph"
@@ -111,16 +111,16 @@ def test_an_unused_tensor_is_named_or_none():
     assert (by_a.tolist(), by_b) == ([1.0, 1.0], None)
 
 
-def test_an_input_that_needs_no_gradient_is_refused_before_the_graph_is_freed_also_where_unused_ones_may_be():
+def test_an_input_without_requires_grad_raises_before_the_graph_is_freed():
     x, y = mg.ones(2, requires_grad=True), mg.ones(2)
     out = (x * x).sum()
-    for more in ({}, {"allow_unused": True}):
+    for options in ({}, {"allow_unused": True}):
         with pytest.raises(GraphError, match=r"input 1, .* does not require grad"):
-            mg.grad(out, [x, y], **more)
+            mg.grad(out, [x, y], **options)
     assert mg.grad(out, x)[0].tolist() == [2.0, 2.0]
 
 
-def test_a_computed_tensor_keeps_its_gradient_when_asked_to():
+def test_retain_grad_stores_the_gradient():
     (a,) = tensors([1.0, 2.0])
     y = a * 3.0
     y.retain_grad()
@@ -130,7 +130,7 @@ def test_a_computed_tensor_keeps_its_gradient_when_asked_to():
         y.detach().retain_grad()
 
 
-def test_a_tensor_overwritten_later_retains_the_gradient_of_what_it_is_then():
+def test_retain_grad_follows_an_inplace_write():
     (a,) = tensors([1.0, 2.0])
     y = a * 3.0
     y.retain_grad()
@@ -139,17 +139,17 @@ def test_a_tensor_overwritten_later_retains_the_gradient_of_what_it_is_then():
     assert (y.grad.tolist(), a.grad.tolist()) == ([1.0, 1.0], [6.0, 6.0])
 
 
-def test_hooks_see_whole_gradients_replace_them_and_can_be_removed():
+def test_hooks_receive_full_gradients_replace_them_and_can_be_removed():
     (a,) = tensors([1.0, 2.0])
-    seen = []
+    log = []
     y = a * 2.0
-    on_leaf = a.register_hook(lambda g: seen.append(("a", g.tolist())))
+    on_leaf = a.register_hook(lambda g: log.append(("a", g.tolist())))
     with y.register_hook(lambda g: g * 10.0):
         (y + y).sum().backward(retain_graph=True)
-    assert (seen, a.grad.tolist()) == ([("a", [40.0, 40.0])], [40.0, 40.0])
+    assert (log, a.grad.tolist()) == ([("a", [40.0, 40.0])], [40.0, 40.0])
     on_leaf.remove()
     y.sum().backward()
-    assert (len(seen), a.grad.tolist()) == (1, [42.0, 42.0])
+    assert (len(log), a.grad.tolist()) == (1, [42.0, 42.0])
     with pytest.raises(
         GraphError, match="register_hook: cannot register a hook on a tensor that doesn't require gradient"
     ):
@@ -158,33 +158,33 @@ def test_hooks_see_whole_gradients_replace_them_and_can_be_removed():
 
 def test_a_tap_changes_no_gradient_of_tensors():
     a, b = tensors([0.5, -2.0], [3.0, 4.0])
-    seen = []
+    log = []
     (a * b).tanh().sum().backward()
     plain, a.grad = a.grad, None
-    with mg.tap(lambda call: seen.append(call.op)):
+    with mg.tap(lambda call: log.append(call.op)):
         (a * b).tanh().sum().backward()
     assert a.grad.tolist() == plain.tolist()
-    assert {"mul", "tanh", "sum", "expand"} <= set(seen)
+    assert {"mul", "tanh", "sum", "expand"} <= set(log)
 
 
-def test_events_of_tensors_leave_no_trace():
+def test_events_of_tensors_have_no_side_effects():
     a, b = tensors([1.0, 2.0], [3.0, 4.0])
     calls = []
     a.register_hook(calls.append)
     y = (a * b).sum()
-    found = mg.events(y)
-    assert [(event.source.name, event.slot) for event in found] == [
+    results = mg.events(y)
+    assert [(event.source.name, event.slot) for event in results] == [
         ("SumBackward", 0),
         ("MulBackward", 0),
         ("MulBackward", 1),
     ]
-    assert [event.total.tolist() for event in found[1:]] == [[3.0, 4.0], [1.0, 2.0]]
+    assert [event.total.tolist() for event in results[1:]] == [[3.0, 4.0], [1.0, 2.0]]
     assert (a.grad, calls) == (None, [])
     y.backward()
     assert a.grad.tolist() == [3.0, 4.0]
 
 
-def test_grad_fn_tells_the_way_back():
+def test_grad_fn_exposes_next_functions():
     a, b = tensors([1.0, 2.0], [3.0, 4.0])
     y = a.exp() * b + 1.0
     assert y.grad_fn.name == "AddBackward"
@@ -194,7 +194,7 @@ def test_grad_fn_tells_the_way_back():
     assert (a.grad_fn, a.is_leaf, y.is_leaf) == (None, True, False)
 
 
-def test_backward_of_several_is_one_pass_that_adds_to_what_is_there():
+def test_backward_of_several_outputs_is_one_accumulating_pass():
     a, b = Value(2.0), Value(3.0)
     shared = a * b
     mg.autograd.backward([shared * 2, shared, a], [1.0, 10.0, None])
@@ -205,7 +205,7 @@ def test_backward_of_several_is_one_pass_that_adds_to_what_is_there():
     assert (float(a.grad), type(a.grad)) == (41.0, Value)
 
 
-def test_backward_says_what_it_cannot_begin_with_and_writes_nothing():
+def test_backward_with_invalid_arguments_raises_without_side_effects():
     a, other = Value(2.0), Value(1.0).detach()
     with pytest.raises(DTypeError, match="backward: got 1 grad_tensors for 2 tensors"):
         mg.autograd.backward([a * 2, a], [1.0])
@@ -220,13 +220,13 @@ def test_backward_says_what_it_cannot_begin_with_and_writes_nothing():
     assert a.grad is None
 
 
-def test_a_mode_is_true_or_false():
+def test_set_grad_enabled_requires_a_bool():
     with pytest.raises(DTypeError, match="set_grad_enabled: expected True or False, but got 'no'"):
         mg.set_grad_enabled("no")
     assert mg.is_grad_enabled()
 
 
-def test_what_is_no_tensor_is_named():
+def test_other_types_raise():
     x = Value(1.0)
     with pytest.raises(DTypeError, match="hvp: v is a str; expected a tensor or a Value"):
         mg.autograd.hvp(lambda x: x * x, x, "v")
@@ -235,29 +235,31 @@ def test_what_is_no_tensor_is_named():
 
 
 @pytest.mark.parity
-def test_whatever_gives_tensors_one_by_one_is_taken_as_in_pytorch(torch):
+def test_any_iterable_of_tensors_is_accepted_as_in_pytorch(torch):
     """Generators, parameter lists, dict values, single-element sets, iterators of weights."""
-    found = []
+    results = []
     for library in (mg, torch):
         layer = library.nn.Linear(2, 1)
-        listed = library.nn.ParameterList([library.ones(2), library.ones(1)])
+        parameters = library.nn.ParameterList([library.ones(2), library.ones(1)])
         with library.no_grad():
             for x in layer.parameters():
                 x.fill_(2.0)
-        loss = (layer(library.ones(3, 2)).sum() * listed[0].sum() * listed[1].sum()) ** 2
-        keep = {"retain_graph": True}
-        told = [
-            library.autograd.grad(loss, layer.parameters(), **keep),
-            library.autograd.grad(loss, listed, **keep),
-            library.autograd.grad(loss, (x for _, x in layer.named_parameters()), **keep),
-            library.autograd.grad(loss, dict(layer.named_parameters()).values(), **keep),
-            library.autograd.grad([loss, loss * 2], layer.parameters(), [library.tensor(1.0)] * 2, **keep),
+        loss = (layer(library.ones(3, 2)).sum() * parameters[0].sum() * parameters[1].sum()) ** 2
+        options = {"retain_graph": True}
+        outputs = [
+            library.autograd.grad(loss, layer.parameters(), **options),
+            library.autograd.grad(loss, parameters, **options),
+            library.autograd.grad(loss, (x for _, x in layer.named_parameters()), **options),
+            library.autograd.grad(loss, dict(layer.named_parameters()).values(), **options),
+            library.autograd.grad([loss, loss * 2], layer.parameters(), [library.tensor(1.0)] * 2, **options),
         ]
-        loss.backward(inputs=list(layer.parameters()), **keep)
-        library.autograd.backward([loss], inputs=listed.parameters() if library is mg else list(listed.parameters()))
-        told.append([x.grad for x in (*layer.parameters(), *listed)])
-        found.append([[x.tolist() for x in row] for row in told])
-    assert found[0] == found[1]
+        loss.backward(inputs=list(layer.parameters()), **options)
+        library.autograd.backward(
+            [loss], inputs=parameters.parameters() if library is mg else list(parameters.parameters())
+        )
+        outputs.append([x.grad for x in (*layer.parameters(), *parameters)])
+        results.append([[x.tolist() for x in row] for row in outputs])
+    assert results[0] == results[1]
     x = mg.ones(2, requires_grad=True)
     assert mg.autograd.grad((y for y in (x * 2, x * 3)), {x}, iter([mg.ones(2)] * 2))[0].tolist() == [5.0, 5.0]
     with pytest.raises(DTypeError, match="'a' is a str; expected a tensor or a Value"):

@@ -58,12 +58,12 @@ class Both(mg.autograd.Function):
         return by_sum + by_product * b, by_sum + by_product * a
 
 
-def numbers(*given):
-    return mg.tensor(given, dtype=mg.float64, requires_grad=True)
+def leaf(*values):
+    return mg.tensor(values, dtype=mg.float64, requires_grad=True)
 
 
 def test_a_function_that_saves_its_result_is_differentiated_to_third_order():
-    x = numbers(0.5, -1.0)
+    x = leaf(0.5, -1.0)
     y = Exp.apply(x)
     for _ in range(3):
         (y,) = mg.grad(y, x, mg.ones(2, dtype=mg.float64), create_graph=True)
@@ -71,29 +71,29 @@ def test_a_function_that_saves_its_result_is_differentiated_to_third_order():
 
 
 def test_plain_operands_and_setup_context():
-    x = numbers(1.0, 2.0)
+    x = leaf(1.0, 2.0)
     y = Scaled.apply(x, 3.0)
     y.backward(mg.ones(2, dtype=mg.float64))
     assert (y.tolist(), x.grad.tolist(), y.grad_fn.name) == ([3.0, 6.0], [3.0, 3.0], "ScaledBackward")
 
 
-def test_several_results_of_which_some_are_used():
-    a, b = numbers(2.0), numbers(5.0)
+def test_unused_outputs_are_allowed():
+    a, b = leaf(2.0), leaf(5.0)
     total, product, larger = Both.apply(a, b)
     assert (larger.tolist(), larger.requires_grad) == ([False], False)
     assert [g.item() for g in mg.grad(product, [a, b], retain_graph=True)] == [5.0, 2.0]
     assert [g.item() for g in mg.grad([total, product], [a, b])] == [6.0, 3.0]
-    assert mg.gradgradcheck(lambda a, b: Both.apply(a, b)[:2], [numbers(2.0), numbers(5.0)])
+    assert mg.gradgradcheck(lambda a, b: Both.apply(a, b)[:2], [leaf(2.0), leaf(5.0)])
 
 
-def test_nothing_is_recorded_without_a_gradient_to_find():
+def test_nothing_is_recorded_without_requires_grad():
     assert Exp.apply(mg.tensor([1.0])).is_leaf
     with mg.no_grad():
-        assert Exp.apply(numbers(1.0)).is_leaf
+        assert Exp.apply(leaf(1.0)).is_leaf
 
 
-def test_an_overwritten_saved_tensor_is_refused():
-    x = numbers(1.0, 2.0)
+def test_a_modified_saved_tensor_raises():
+    x = leaf(1.0, 2.0)
     y = Exp.apply(x)
     y.add_(1.0)
     line = inspect.currentframe().f_lineno - 1
@@ -107,15 +107,15 @@ def test_an_overwritten_saved_tensor_is_refused():
     assert x.grad is None
 
 
-def test_a_second_backward_finds_what_was_saved_given_up():
-    x = numbers(1.0)
+def test_a_second_backward_raises():
+    x = leaf(1.0)
     y = Exp.apply(x)
     y.backward()
     with pytest.raises(GraphError, match="a second time: Exp freed"):
         y.backward()
 
 
-def test_wrong_gradients_are_refused():
+def test_invalid_gradients_raise():
     class Few(mg.autograd.Function):
         forward = staticmethod(lambda ctx, a, b: a * b)
         backward = staticmethod(lambda ctx, g: g)
@@ -125,7 +125,7 @@ def test_wrong_gradients_are_refused():
         backward = staticmethod(lambda ctx, g: g.expand(3, 2))
 
     with pytest.raises(GraphError) as error:
-        Few.apply(numbers(1.0), numbers(2.0)).backward()
+        Few.apply(leaf(1.0), leaf(2.0)).backward()
     assert str(error.value) == (
         "backward: function Few returned an incorrect number of gradients (expected 2, got 1).\n"
         "  Return one per operand of forward, None if it has none."
@@ -134,13 +134,13 @@ def test_wrong_gradients_are_refused():
         ShapeError,
         match=r"function Wide returned an invalid gradient at index 0: got shape \(3, 2\), but expected \(2,\)",
     ):
-        Wide.apply(numbers(1.0, 2.0)).backward(mg.ones(2))
+        Wide.apply(leaf(1.0, 2.0)).backward(mg.ones(2))
     with pytest.raises(GraphError, match=r"Bad.forward returned 3; expected a tensor"):
-        type("Bad", (mg.autograd.Function,), {"forward": staticmethod(lambda ctx, x: 3)}).apply(numbers(1.0))
+        type("Bad", (mg.autograd.Function,), {"forward": staticmethod(lambda ctx, x: 3)}).apply(leaf(1.0))
 
 
-def test_functions_do_not_enter_the_op_table():
-    Exp.apply(numbers(1.0))
+def test_functions_are_not_in_the_op_table():
+    Exp.apply(leaf(1.0))
     assert "Exp" not in mg.OPS
 
 
@@ -175,7 +175,7 @@ class Kept(mg.autograd.Function):
         return Kept.gradient if bool((g == 1.0).all()) else Kept.gradient * g
 
 
-def test_an_operand_returned_as_it_is_cannot_be_written_through_the_result():
+def test_a_returned_operand_is_copied():
     x = mg.tensor([1.0, 2.0], requires_grad=True)
     y = Same.apply(x)
     y.mul_(2.0)
@@ -183,14 +183,14 @@ def test_an_operand_returned_as_it_is_cannot_be_written_through_the_result():
     assert (x.tolist(), y.tolist(), x.grad.tolist()) == ([1.0, 2.0], [2.0, 4.0], [6.0, 6.0])
 
 
-def test_an_operand_that_is_result_too_is_saved_as_operand():
+def test_an_operand_that_is_also_an_output_is_saved_as_operand():
     x = mg.tensor([1.0, 2.0], requires_grad=True)
     (first,) = mg.grad(Same.apply(x).sum(), x, create_graph=True)
     assert mg.grad(first.sum(), x)[0].tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("tapped", [False, True])
-def test_what_backward_returns_is_not_written_when_gradients_add_up(tapped):
+def test_accumulation_does_not_modify_backwards_result(tapped):
     x = mg.tensor([1.0, 2.0], requires_grad=True)
     y = Kept.apply(x)
     with mg.tap(lambda call: None) if tapped else mg.enable_grad():
@@ -200,18 +200,18 @@ def test_what_backward_returns_is_not_written_when_gradients_add_up(tapped):
     assert x.grad.tolist() == [10.0, 10.0]
 
 
-def test_each_pass_calls_backward_once_though_the_given_gradient_is_the_same_tensor():
+def test_each_pass_calls_backward_once():
     x = mg.tensor([1.0, 2.0], requires_grad=True)
     y, seed = Kept.apply(x), mg.ones(2)
-    before = Kept.calls
+    initial = Kept.calls
     y.backward(seed, retain_graph=True)
     seed.mul_(10.0)
     y.backward(seed)
-    assert Kept.calls == before + 2
+    assert Kept.calls == initial + 2
     assert x.grad.tolist() == [55.0, 55.0]
 
 
-def test_a_graph_through_a_saved_result_is_given_up_without_the_cycle_collector():
+def test_saving_an_output_creates_no_reference_cycle():
     x = mg.tensor([1.0, 2.0], requires_grad=True)
     y = Exp.apply(x)
     step = weakref.ref(y.grad_fn)
@@ -219,13 +219,13 @@ def test_a_graph_through_a_saved_result_is_given_up_without_the_cycle_collector(
     gc.collect()
     gc.disable()
     del y, first
-    gone = step() is None
+    is_freed = step() is None
     gc.enable()
-    assert gone
+    assert is_freed
 
 
 @pytest.mark.parametrize(("returned", "name"), [(3.0, "float"), ([None], "list")])
-def test_a_gradient_that_is_no_tensor_is_refused(returned, name):
+def test_a_gradient_of_another_type_raises(returned, name):
     class Wrong(mg.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -244,7 +244,7 @@ def test_a_gradient_that_is_no_tensor_is_refused(returned, name):
     )
 
 
-def test_a_function_that_is_called_says_how_it_is_applied():
+def test_instantiating_a_function_suggests_apply():
     class Twice(mg.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -254,7 +254,7 @@ def test_a_function_that_is_called_says_how_it_is_applied():
         Twice(mg.ones(2))
 
 
-def test_a_gradient_of_another_size_is_refused():
+def test_a_gradient_of_another_shape_raises():
     class Longer(mg.autograd.Function):
         @staticmethod
         def forward(ctx, x):

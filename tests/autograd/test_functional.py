@@ -22,57 +22,60 @@ def pair(torch):
     return (mg.tensor(A), mg.tensor(B)), (torch.tensor(A), torch.tensor(B))
 
 
-def assert_same(ours, theirs):
-    if isinstance(theirs, tuple):
-        assert isinstance(ours, tuple)
-        for a, b in zip(ours, theirs, strict=True):
+def assert_same(actual, expected):
+    if isinstance(expected, tuple):
+        assert isinstance(actual, tuple)
+        for a, b in zip(actual, expected, strict=True):
             assert_same(a, b)
     else:
-        assert ours.shape == tuple(theirs.shape)
-        np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-12, atol=1e-14)
+        assert actual.shape == tuple(expected.shape)
+        np.testing.assert_allclose(actual.detach().numpy(), expected.detach().numpy(), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parity
-def test_products_are_pytorch_s(torch):
-    mine, its = pair(torch)
+def test_products_match_pytorch(torch):
+    result, torch_inputs = pair(torch)
     functional = torch.autograd.functional
-    assert_same(vjp(one, mine), functional.vjp(one, its))
-    assert_same(jvp(one, mine, mine), functional.jvp(one, its, its))
-    assert_same(hvp(one, mine, mine), functional.hvp(one, its, its))
-    assert_same(vjp(several, mine, (mine[1], mine[0])), functional.vjp(several, its, (its[1], its[0])))
-    assert_same(jvp(several, mine, mine), functional.jvp(several, its, its))
+    assert_same(vjp(one, result), functional.vjp(one, torch_inputs))
+    assert_same(jvp(one, result, result), functional.jvp(one, torch_inputs, torch_inputs))
+    assert_same(hvp(one, result, result), functional.hvp(one, torch_inputs, torch_inputs))
+    assert_same(
+        vjp(several, result, (result[1], result[0])),
+        functional.vjp(several, torch_inputs, (torch_inputs[1], torch_inputs[0])),
+    )
+    assert_same(jvp(several, result, result), functional.jvp(several, torch_inputs, torch_inputs))
 
 
 @pytest.mark.parity
-def test_jacobians_and_hessians_are_pytorch_s(torch):
-    mine, its = pair(torch)
+def test_jacobians_and_hessians_match_pytorch(torch):
+    result, torch_inputs = pair(torch)
     functional = torch.autograd.functional
-    assert_same(jacobian(several, mine), functional.jacobian(several, its))
-    assert_same(hessian(one, mine), functional.hessian(one, its))
-    assert_same(jacobian(lambda b: b * b, mine[1]), functional.jacobian(lambda b: b * b, its[1]))
+    assert_same(jacobian(several, result), functional.jacobian(several, torch_inputs))
+    assert_same(hessian(one, result), functional.hessian(one, torch_inputs))
+    assert_same(jacobian(lambda b: b * b, result[1]), functional.jacobian(lambda b: b * b, torch_inputs[1]))
 
 
-def test_results_can_be_differentiated_where_asked():
+def test_results_are_differentiable_with_create_graph():
     x = mg.tensor([1.0, 2.0], dtype=mg.float64, requires_grad=True)
-    slopes = jacobian(lambda x: x * x * x, x, create_graph=True)
-    assert mg.grad(slopes.sum(), x)[0].tolist() == [6.0, 12.0]
+    derivatives = jacobian(lambda x: x * x * x, x, create_graph=True)
+    assert mg.grad(derivatives.sum(), x)[0].tolist() == [6.0, 12.0]
     assert not jacobian(lambda x: x * x, x).requires_grad
 
 
-def test_of_values_they_are_numbers():
+def test_derivatives_of_values_are_floats():
     assert jacobian(lambda a, b: (a * b, a + b), (2.0, 3.0)) == ((3.0, 2.0), (1.0, 1.0))
     assert hessian(lambda a, b: a * a * b, (2.0, 3.0)) == ((6.0, 4.0), (4.0, 0.0))
-    value, slope = jvp(lambda a: a * a, 3.0, 2.0)
-    assert (float(value), slope) == (9.0, 12.0)
+    value, derivative = jvp(lambda a: a * a, 3.0, 2.0)
+    assert (float(value), derivative) == (9.0, 12.0)
 
 
-def test_what_has_no_part_gets_zeros():
+def test_unused_inputs_get_zeros():
     x, y = mg.tensor([1.0, 2.0]), mg.tensor([3.0])
     assert [g.tolist() for g in vjp(lambda x, y: x.sum(), (x, y))[1]] == [[1.0, 1.0], [0.0]]
     assert hessian(lambda x: x.sum(), x).tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
 
-def test_a_v_that_does_not_fit_is_refused():
+def test_an_invalid_v_raises():
     x = mg.tensor([1.0, 2.0])
     with pytest.raises(ShapeError, match=r"vjp: v can only be None for a single element, but the shape is \(2,\)"):
         vjp(lambda x: x * x, x)
@@ -85,7 +88,7 @@ def test_a_v_that_does_not_fit_is_refused():
 
 
 @pytest.mark.parametrize("derivative", [vjp, jvp, hvp, jacobian, hessian])
-def test_a_function_that_returns_no_tensor_is_refused(derivative):
+def test_a_function_with_another_return_type_raises(derivative):
     with pytest.raises(DTypeError) as error:
         derivative(lambda x: 3.0, mg.tensor([1.0, 2.0]))
     assert str(error.value) == (
@@ -95,9 +98,9 @@ def test_a_function_that_returns_no_tensor_is_refused(derivative):
 
 
 @pytest.mark.parametrize("function", [mg.nn.functional.elu, mg.nn.functional.selu, mg.nn.functional.celu])
-def test_units_that_bend_at_0_are_flat_there_to_second_order_as_in_pytorch(function):
+def test_second_derivatives_at_the_kink_match_pytorch(function):
     x = mg.zeros(1, requires_grad=True)
-    (slope,) = mg.grad(mg.sum(function(x)), [x], create_graph=True)
-    (bend,) = mg.grad(mg.sum(slope), [x])
+    (derivative,) = mg.grad(mg.sum(function(x)), [x], create_graph=True)
+    (bend,) = mg.grad(mg.sum(derivative), [x])
     assert bend.tolist() == [0.0]
-    assert slope.item() == pytest.approx(1.7580993 if function is mg.nn.functional.selu else 1.0)
+    assert derivative.item() == pytest.approx(1.7580993 if function is mg.nn.functional.selu else 1.0)

@@ -45,7 +45,7 @@ def swish_kernel(a, y):
     compiled()(a, y)
 
 
-def by_hand(a):
+def run_taichi_kernel(a):
     y = np.empty_like(a)
     swish_kernel(a, y)
     return y
@@ -54,19 +54,19 @@ def by_hand(a):
 SNIPPET = "a / (1 + ti.exp(-a))"
 
 
-def register(how):
-    if how == "snippet":
+def register(declaration):
+    if declaration == "snippet":
         mg.kernel("swish", "cpu", SNIPPET)
     else:
-        assert mg.kernel("swish", "cpu")(by_hand) is by_hand
+        assert mg.kernel("swish", "cpu")(run_taichi_kernel) is run_taichi_kernel
 
 
-HOW = pytest.mark.parametrize("how", ["snippet", "function"])
+DECLARATIONS = pytest.mark.parametrize("declaration", ["snippet", "function"])
 
 
-@HOW
-def test_it_computes_on_any_shape_layout_and_type(how, swish):
-    register(how)
+@DECLARATIONS
+def test_custom_kernel_supports_any_shape_layout_and_dtype(declaration, swish):
+    register(declaration)
     x = mg.randn(6, 7)
     for one in (x, x.T, x[1:, ::2], x.double(), x[0, 0], mg.arange(-3, 3), mg.randn(300, 300), mg.zeros(0, 3)):
         y = swish(one)
@@ -74,26 +74,26 @@ def test_it_computes_on_any_shape_layout_and_type(how, swish):
         assert mg.allclose(y, one * mg.sigmoid(one), rtol=1e-5, atol=1e-7)
 
 
-@HOW
-def test_it_has_gradients_of_every_order(how, swish):
-    register(how)
+@DECLARATIONS
+def test_custom_kernel_has_gradients_of_every_order(declaration, swish):
+    register(declaration)
     x = mg.randn(2, 3, dtype=mg.float64, requires_grad=True)
     assert mg.gradcheck(swish, x)
     assert mg.gradgradcheck(swish, x)
 
 
-@HOW
-def test_its_text_can_be_looked_at_and_its_calls_are_profiled(how, swish):
-    register(how)
+@DECLARATIONS
+def test_custom_kernel_source_is_shown_and_calls_are_profiled(declaration, swish):
+    register(declaration)
     x = mg.randn(8)
     text = mg.kernel_source("swish", x)
-    assert ("a / (ti.f32(1.0) + exp16(a * -ti.f32(1.0)))" if how == "snippet" else "swish_kernel(a, y)") in text
+    assert ("a / (ti.f32(1.0) + exp16(a * -ti.f32(1.0)))" if declaration == "snippet" else "swish_kernel(a, y)") in text
     with mg.profile() as p:
         swish(x)
     assert p.rows["swish", "cpu"].calls == 1
 
 
-def test_it_is_drawn_with_its_formula(swish):
+def test_custom_op_is_drawn_with_its_formula(swish):
     from minigrad_viz import to_text
 
     register("snippet")
@@ -101,7 +101,7 @@ def test_it_is_drawn_with_its_formula(swish):
     assert "swish" in text
 
 
-def test_a_snippet_may_name_operands_and_attributes_and_be_written_in_place():
+def test_snippet_uses_operand_and_attribute_names_and_writes_in_place():
     op = mg.Op(
         "damped", "{t}", inputs=("t", "by"), attrs={"alpha": 0.5}, vjp=(None, None), domain=(ANY, ANY), promotes="float"
     )
@@ -115,7 +115,7 @@ def test_a_snippet_may_name_operands_and_attributes_and_be_written_in_place():
     OPS.pop("damped")
 
 
-def test_vectors_in_a_kernel_by_hand_do_not_end_the_process(swish):
+def test_vectors_in_a_custom_kernel_do_not_crash_the_process(swish):
     @ti.kernel
     def vectors(a: ti.types.ndarray(), y: ti.types.ndarray()):
         for i in ti.grouped(a):
@@ -133,7 +133,7 @@ def test_vectors_in_a_kernel_by_hand_do_not_end_the_process(swish):
     assert mg.ones(64).exp().sum().item() == pytest.approx(64 * np.e)  # built-in kernels still run
 
 
-def test_a_result_of_numpy_is_refused_with_what_to_write(swish):
+def test_numpy_result_is_rejected_with_advice(swish):
     mg.kernel("swish", "cpu")(lambda a: np.zeros(a.shape, np.float32))
     with pytest.raises(DTypeError) as error:
         swish(mg.ones(3))
@@ -143,7 +143,7 @@ def test_a_result_of_numpy_is_refused_with_what_to_write(swish):
     )
 
 
-def test_a_tensor_is_refused_and_so_is_nothing(swish):
+def test_tensor_and_none_results_are_rejected(swish):
     mg.kernel("swish", "cpu")(lambda a: mg.ones(3))
     with pytest.raises(DTypeError, match=r"but got minigrad.core.tensor.Tensor\.\n  Return its array, y._array."):
         swish(mg.ones(3))
@@ -152,7 +152,7 @@ def test_a_tensor_is_refused_and_so_is_nothing(swish):
         swish(mg.ones(3))
 
 
-def test_a_result_of_another_shape_is_refused(swish):
+def test_result_of_wrong_shape_is_rejected(swish):
     mg.kernel("swish", "cpu")(lambda a: a[:2])
     with pytest.raises(ShapeError) as error:
         swish(mg.ones(3))
@@ -161,7 +161,7 @@ def test_a_result_of_another_shape_is_refused(swish):
     )
 
 
-def test_a_kernel_on_numpy_is_checked_too_and_may_return_a_number(swish):
+def test_numpy_kernel_is_checked_and_may_return_a_scalar(swish):
     mg.kernel("swish", "numpy")(lambda a: a[:2])
     with pytest.raises(ShapeError, match="its kernel for 'numpy' returned shape"):
         swish(mg.ones(3, device="numpy"))
@@ -187,7 +187,7 @@ def test_a_kernel_on_numpy_is_checked_too_and_may_return_a_number(swish):
         ("__import__('os').abort()", """calls "__import__('os').abort()\""""),
     ],
 )
-def test_a_snippet_of_anything_else_is_refused_before_taichi_sees_it(snippet, why):
+def test_unsupported_snippet_is_rejected_before_compilation(snippet, why):
     with pytest.raises(ArgumentError) as error:
         mg.kernel("swish", "cpu", snippet)
     first, advice, _ = str(error.value).splitlines()
@@ -195,7 +195,7 @@ def test_a_snippet_of_anything_else_is_refused_before_taichi_sees_it(snippet, wh
     assert advice.startswith("  It may contain a, constants, + - * /, functions (ti.abs, ti.acos,")
 
 
-def test_a_snippet_is_for_a_declared_elementwise_operation_on_a_device_that_compiles():
+def test_snippet_requires_a_declared_elementwise_op_and_a_taichi_device():
     with pytest.raises(ArgumentError, match="unheard_of is not a declared elementwise operation"):
         mg.kernel("unheard_of", "cpu", "a")
     with pytest.raises(ArgumentError, match="sum is not a declared elementwise operation"):
@@ -204,51 +204,61 @@ def test_a_snippet_is_for_a_declared_elementwise_operation_on_a_device_that_comp
         mg.kernel("swish", "numpy", "a")
 
 
-def written(r, depth, varies=False):
+def random_snippet(r, depth, varies=False):
     """Return a random snippet that uses every supported construct."""
-    from minigrad.backends.taichi.kernels import own
+    from minigrad.backends.taichi.kernels import custom_kernels
 
-    def truth(depth):
+    def condition(depth):
         if depth > 0 and r.random() < 0.3:
-            return f"({truth(depth - 1)}) {r.choice('&|')} ({truth(depth - 1)})"
+            return f"({condition(depth - 1)}) {r.choice('&|')} ({condition(depth - 1)})"
         if r.random() < 0.2:
-            return f"{r.choice(own._TRUTHS)}({written(r, depth - 1, True)})"
-        return f"{written(r, depth - 1, True)} {r.choice(['<', '<=', '>', '>=', '=='])} {written(r, depth - 1)}"
+            return f"{r.choice(custom_kernels._PREDICATES)}({random_snippet(r, depth - 1, True)})"
+        return (
+            f"{random_snippet(r, depth - 1, True)} {r.choice(['<', '<=', '>', '>=', '=='])} "
+            f"{random_snippet(r, depth - 1)}"
+        )
 
     kind = r.choice(["sum", "sum", "minus", "choice", "call", "call"]) if depth > 0 else "end"
     if kind == "end":
-        numbers = ["0", "1", "-1", "2.5", "3", "1e-3", "5000000000"]
-        return r.choice(["a", "b", "alpha"] if varies or r.random() < 0.6 else numbers)
+        constants = ["0", "1", "-1", "2.5", "3", "1e-3", "5000000000"]
+        return r.choice(["a", "b", "alpha"] if varies or r.random() < 0.6 else constants)
     if kind == "sum":
-        sides = [written(r, depth - 1, True), written(r, depth - 1)]
+        sides = [random_snippet(r, depth - 1, True), random_snippet(r, depth - 1)]
         return f" {r.choice('+-*/')} ".join(f"({one})" for one in r.sample(sides, 2))
     if kind == "minus":
-        return f"-({written(r, depth - 1, varies)})"
+        return f"-({random_snippet(r, depth - 1, varies)})"
     if kind == "choice":
-        return f"ti.select({truth(depth - 1)}, {written(r, depth - 1, varies)}, {written(r, depth - 1)})"
-    name = r.choice([name for name in [*own._OF_TAICHI, *own._OURS] if name != "select"])
-    rest = [written(r, depth - 1) for _ in range(own._OF_TAICHI.get(name, 1) - 1)]
-    return f"{'ti.' * (name in own._OF_TAICHI)}{name}({', '.join([written(r, depth - 1, True), *rest])})"
+        return (
+            f"ti.select({condition(depth - 1)}, {random_snippet(r, depth - 1, varies)}, {random_snippet(r, depth - 1)})"
+        )
+    name = r.choice(
+        [name for name in [*custom_kernels._TAICHI_FUNCTIONS, *custom_kernels._LIBRARY_FUNCTIONS] if name != "select"]
+    )
+    rest = [random_snippet(r, depth - 1) for _ in range(custom_kernels._TAICHI_FUNCTIONS.get(name, 1) - 1)]
+    arguments = ", ".join([random_snippet(r, depth - 1, True), *rest])
+    return f"{'ti.' * (name in custom_kernels._TAICHI_FUNCTIONS)}{name}({arguments})"
 
 
-def computed_in_a_child(snippets):
+def run_in_child(snippets):
     """Run each snippet in a child process, vectorised, contiguous, strided and in float64; print a line for each."""
     mg.set_default_device("cpu")
     op = mg.Op("fuzzed", "{a}", vjp=(None, None), attrs={"alpha": 1.5}, domain=(ANY, ANY), promotes="float")
     a, b = mg.rand(64), mg.rand(64) + 0.1
     for snippet in snippets:
         mg.kernel("fuzzed", "cpu", snippet)
-        wide, narrow = op(a, b), op(a[:7], b[:7])
+        vectors, scalars = op(a, b), op(a[:7], b[:7])
         op(a.double(), b.double()), op(a.view(8, 8).T, b.view(8, 8)), op(a, 2.0)
-        print(json.dumps([snippet, bool(np.allclose(wide.numpy()[:7], narrow.numpy(), 2e-3, 1e-4, equal_nan=True))]))
+        print(
+            json.dumps([snippet, bool(np.allclose(vectors.numpy()[:7], scalars.numpy(), 2e-3, 1e-4, equal_nan=True))])
+        )
         sys.stdout.flush()
 
 
 @pytest.mark.slow
-def test_no_snippet_that_is_taken_ends_the_process():
+def test_no_accepted_snippet_crashes_the_process():
     r = random.Random(0)
-    snippets = [written(r, 3, True) for _ in range(24 if NIGHTLY else 1)]
-    code = f"import test_custom; test_custom.computed_in_a_child({snippets!r})"
+    snippets = [random_snippet(r, 3, True) for _ in range(24 if NIGHTLY else 1)]
+    code = f"import test_custom; test_custom.run_in_child({snippets!r})"
     path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
     child = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}
@@ -288,7 +298,7 @@ draw(swish(x))
 
 
 @pytest.mark.slow
-def test_all_of_it_works_from_cells_of_a_notebook():
+def test_custom_kernels_work_in_notebook_cells():
     import nbclient
     import nbformat
 
@@ -304,7 +314,7 @@ def test_all_of_it_works_from_cells_of_a_notebook():
     assert "swish" in outputs[5][-1]["data"]["text/html"]
 
 
-def test_a_kernel_is_a_function():
+def test_kernel_must_be_callable():
     x = mg.ones(2)
     with pytest.raises(DTypeError, match="kernel: mul on 'numpy': 3 is an int; expected a callable"):
         mg.kernel("mul", "numpy")(3)

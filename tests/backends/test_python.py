@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cases import merge_cases
-from minigrad.core.dispatch import dispatch, kernels_of
+from minigrad.core.dispatch import dispatch, get_kernels
 from strategies import ATTRS
 
 scale, alpha = 1.0507009873554805, 1.6732632423543772  # of selu
@@ -35,14 +35,16 @@ CORNERS = (
 ROOT = np.sqrt(2.0 / np.pi)
 
 
-def _share(x, sign=1.0):
+def _half_one_plus_tanh(x, sign=1.0):
     """Return (1 + tanh u) / 2 for the u of tanh-GELU, or with sign=-1 one minus that."""
     u = sign * ROOT * (x + 0.044715 * x**3)
     return np.exp(np.minimum(2.0 * u, 0.0)) / (1.0 + np.exp(-2.0 * abs(u)))
 
 
 def _gelu_tanh_slope(y):
-    return _share(y) + y * ((_share(y) * _share(y, -1.0)) * (2.0 * ROOT * (1.0 + 0.134145 * (y * y))))
+    return _half_one_plus_tanh(y) + y * (
+        (_half_one_plus_tanh(y) * _half_one_plus_tanh(y, -1.0)) * (2.0 * ROOT * (1.0 + 0.134145 * (y * y)))
+    )
 
 
 UNARY = {
@@ -61,7 +63,7 @@ UNARY = {
     "clamp": lambda x: np.clip(x, -1.0, 1.0), "elu": lambda x: np.where(x > 0, x, 1.5 * np.expm1(x)),
     "leaky_relu": lambda x: np.where(x > 0, x, 0.1 * x), "step": lambda x: np.where(x > 0, 1.0, 0.1) + 0.0 * np.sign(x),
     "gelu": lambda x: x * (0.5 * (1.0 + math.erf(x * np.sqrt(0.5)))),
-    "gelu_tanh": lambda x: x * _share(x),
+    "gelu_tanh": lambda x: x * _half_one_plus_tanh(x),
 }  # fmt: skip
 BINARY = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "pow": np.power,
@@ -78,20 +80,20 @@ BINARY = {
 }  # fmt: skip
 
 
-def same(ours, theirs, *, signed_zero=True):
-    theirs = float(theirs)
-    if math.isnan(theirs):
-        return math.isnan(ours)
-    close = ours == theirs or math.isclose(ours, theirs, rel_tol=1e-15, abs_tol=5e-324)
-    return close and (not signed_zero or ours != 0 or math.copysign(1, ours) == math.copysign(1, theirs))
+def assert_same(actual, expected, *, signed_zero=True):
+    expected = float(expected)
+    if math.isnan(expected):
+        return math.isnan(actual)
+    close = actual == expected or math.isclose(actual, expected, rel_tol=1e-15, abs_tol=5e-324)
+    return close and (not signed_zero or actual != 0 or math.copysign(1, actual) == math.copysign(1, expected))
 
 
 @merge_cases
 @pytest.mark.parametrize("name", UNARY)
-def test_a_function_of_one_number_is_numpy_s_at_every_corner(name):
+def test_unary_function_matches_numpy_in_every_corner_case(name):
     with np.errstate(all="ignore"):
         for x in CORNERS:
-            assert same(
+            assert assert_same(
                 dispatch(name, "python", (x,), ATTRS.get(name)),
                 UNARY[name](np.float64(x)),
                 signed_zero=name not in ("relu", "relu6", "sign"),
@@ -100,23 +102,23 @@ def test_a_function_of_one_number_is_numpy_s_at_every_corner(name):
 
 @merge_cases
 @pytest.mark.parametrize("name", BINARY)
-def test_a_function_of_two_numbers_is_numpy_s_at_every_corner(name):
+def test_binary_function_matches_numpy_in_every_corner_case(name):
     with np.errstate(all="ignore"):
         for x in CORNERS:
             for y in CORNERS:
                 if (name, y) == ("pow", 0.5):
                     continue  # NumPy calls sqrt, which differs from IEEE pow at -0 and -inf
                 expected = BINARY[name](np.float64(x), np.float64(y))
-                ours = dispatch(name, "python", (x, y))
-                assert same(ours, expected, signed_zero=name not in ("maximum", "minimum")), (x, y)
+                actual = dispatch(name, "python", (x, y))
+                assert assert_same(actual, expected, signed_zero=name not in ("maximum", "minimum")), (x, y)
 
 
-def test_where_chooses_and_never_mixes():
+def test_where_selects_without_arithmetic():
     assert dispatch("where", "python", (True, 1.0, math.nan)) == 1.0
     assert dispatch("where", "python", (False, math.inf, 2.0)) == 2.0
 
 
-def test_clamp_takes_either_bound_or_none_and_the_upper_one_wins():
+def test_clamp_takes_either_bound_or_none_and_max_wins():
     def clamp(a, low, high):
         return dispatch("clamp", "python", (a,), {"min": low, "max": high})
 
@@ -131,8 +133,8 @@ def test_lerp_reaches_both_ends_exactly():
     assert dispatch("lerp", "python", (1.0, 3.0, 0.25)) == 1.5
 
 
-def test_every_kernel_of_the_device_is_compared_here():
+def test_every_python_kernel_is_compared_here():
     from minigrad import OPS
 
     compared = {*UNARY, *BINARY, "where", "lerp"}
-    assert {name for name in OPS if "python" in kernels_of(name)} <= compared
+    assert {name for name in OPS if "python" in get_kernels(name)} <= compared

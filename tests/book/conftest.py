@@ -17,7 +17,7 @@ from needs import needs
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "book" / "_ext"))
-PATIENCE = 1500  # seconds that a worker waits for the build
+BUILD_TIMEOUT = 1500  # seconds that a worker waits for the build
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -31,33 +31,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the pages. Warnings are errors. One worker process builds; the others wait."""
-    if built := os.environ.get("MINIGRAD_BOOK"):
-        return Path(built)
+    if build := os.environ.get("MINIGRAD_BOOK"):
+        return Path(build)
     needs("npm packages")
     needs("myst_nb")
     shared = tmp_path_factory.getbasetemp()
     folder = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "book"
-    said = folder / "said.txt"
+    output = folder / "said.txt"
     try:
         folder.mkdir()
     except FileExistsError:
-        for _ in range(PATIENCE):
-            if said.exists():
+        for _ in range(BUILD_TIMEOUT):
+            if output.exists():
                 break
             time.sleep(1)
     else:
         command = ["-m", "sphinx", "-n", "-W", "--keep-going", "-q", "-d", str(folder / "doctrees")]
         command += ["-b", "html", "book", str(folder / "html")]
-        built = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False)
-        unfinished = folder / "saying.txt"
-        unfinished.write_text(f"{built.returncode}\n{built.stdout}{built.stderr}", encoding="utf-8")
-        shutil.move(unfinished, said)
-    code, _, complaints = said.read_text(encoding="utf-8").partition("\n")
-    assert (code, complaints.strip()) == ("0", "")
+        build = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False)
+        unfinished_output = folder / "saying.txt"
+        unfinished_output.write_text(f"{build.returncode}\n{build.stdout}{build.stderr}", encoding="utf-8")
+        shutil.move(unfinished_output, output)
+    code, _, warnings = output.read_text(encoding="utf-8").partition("\n")
+    assert (code, warnings.strip()) == ("0", "")
     return folder / "html"
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         pass
 
@@ -65,7 +65,9 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 @pytest.fixture(scope="session")
 def server(site: Path) -> Iterator[str]:
     """The address of the pages' server, as host:port."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(site))) as running:
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(QuietHandler, directory=str(site))
+    ) as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()
         yield f"127.0.0.1:{running.server_port}"
         running.shutdown()

@@ -27,29 +27,29 @@ def section(site, name):
     return page(site / "operations" / f"{HOME[name]}.html").find("section", id=name.replace("_", "-"))
 
 
-def texts(cells):
+def cell_texts(cells):
     return [" ".join(cell.get_text(" ", strip=True).split()) for cell in cells]
 
 
 def derivatives(site, name):
     """Return the rows of the operation's table: operand, scalar derivative, and the operand's gradient."""
-    return [texts(row.find_all("td")) for row in section(site, name).select("table.derivatives tbody tr")]
+    return [cell_texts(row.find_all("td")) for row in section(site, name).select("table.derivatives tbody tr")]
 
 
 def test_every_operation_has_a_section_with_a_formula(site):
     for name in mg.OPS:
-        shown = section(site, name)
-        assert shown is not None, name
-        assert shown.select("div.math"), name
+        content = section(site, name)
+        assert content is not None, name
+        assert content.select("div.math"), name
 
 
-def test_each_derivative_is_a_formula_and_none_is_left_out(site):
+def test_each_derivative_is_listed_as_a_formula(site):
     for name, op in mg.OPS.items():
-        free = [x for x, rule in zip(op.inputs, op.vjp, strict=True) if rule is not None]
+        differentiable = [x for x, rule in zip(op.inputs, op.vjp, strict=True) if rule is not None]
         rows = derivatives(site, name)
-        assert [row[0] for row in rows] == [rf"\({x}\)" for x in free], name
+        assert [row[0] for row in rows] == [rf"\({x}\)" for x in differentiable], name
         assert all(cell.startswith(r"\(") for row in rows for cell in row), name
-        assert bool(free) != ("It has no" in section(site, name).get_text()), name
+        assert bool(differentiable) != ("It has no" in section(site, name).get_text()), name
 
 
 @pytest.mark.parametrize(
@@ -70,11 +70,11 @@ def test_each_derivative_is_a_formula_and_none_is_left_out(site):
         ("softmax", [[A, r"\(y \cdot \left(g - \operatorname{sum}\left(g \cdot y\right)\right)\)"]]),
     ],
 )
-def test_a_derivative_reads_as_its_rule_prints_it(site, name, rows):
+def test_a_derivative_is_printed_from_its_rule(site, name, rows):
     assert derivatives(site, name) == rows
 
 
-def test_what_is_not_printed_by_the_rule_itself_says_so(site):
+def test_derivatives_not_printed_from_a_rule_are_marked(site):
     assert "or guards corner cases" in section(site, "pow").get_text()
     assert "or guards corner cases" in section(site, "norm").get_text()
     assert "or guards corner cases" not in section(site, "tanh").get_text()
@@ -82,18 +82,18 @@ def test_what_is_not_printed_by_the_rule_itself_says_so(site):
     assert "Too long to show" in section(site, "cholesky").get_text()
 
 
-def test_differentiable_operations_have_a_graph_with_them_in_it_or_say_why_not(site):
-    without = []
+def test_differentiable_operations_have_a_graph_or_a_reason(site):
+    without_graph = []
     for name, op in mg.OPS.items():
         figures = section(site, name).select("figure.minigrad")
         if op.differentiable and not figures:
-            without.append(name)
+            without_graph.append(name)
             assert "No graph is drawn: " in section(site, name).get_text()
         for figure in figures:
             assert figure.img["alt"].startswith("Graph of ")
             assert f'"name":"{name}"' in figure.script.string
             assert len(figure.script.string) < 16_000
-    assert without == ["move", "pick"]
+    assert without_graph == ["move", "pick"]
 
 
 def test_links_lead_to_the_line_that_declares_the_operation(site):
@@ -108,44 +108,44 @@ def test_links_lead_to_the_line_that_declares_the_operation(site):
 
 def test_the_table_has_a_row_for_each_operation(site):
     rows = [
-        texts(row.find_all("td"))
+        cell_texts(row.find_all("td"))
         for row in page(site / "operations" / "index.html").select("table.operations tbody tr")
     ]
     assert sorted(row[0] for row in rows) == sorted(mg.OPS)
-    found = {row[0]: row[1:] for row in rows}
-    assert found["tanh"] == [r"\(\tanh\left(a\right)\)", "a", "all", "elementwise"]
-    assert found["matmul"] == [r"\(a b\)", "a, b", "tensors", "linalg"]
-    assert found["lt"][1] == "–"
+    rows_by_name = {row[0]: row[1:] for row in rows}
+    assert rows_by_name["tanh"] == [r"\(\tanh\left(a\right)\)", "a", "all", "elementwise"]
+    assert rows_by_name["matmul"] == [r"\(a b\)", "a, b", "tensors", "linalg"]
+    assert rows_by_name["lt"][1] == "–"
 
 
-def test_players_start_as_the_reader_comes_near_and_the_table_is_searched(site, watched):
-    shown = watched(width=1200, height=800)
-    shown.goto((site / "operations" / "elementwise.html").as_uri())
-    players, figures = (shown.locator(name) for name in (".minigrad-player", "figure.minigrad"))
+def test_players_start_in_the_viewport_and_the_table_is_searchable(site, watched):
+    opened = watched(width=1200, height=800)
+    opened.goto((site / "operations" / "elementwise.html").as_uri())
+    players, figures = (opened.locator(name) for name in (".minigrad-player", "figure.minigrad"))
     assert players.count() < figures.count() / 2
     assert all(figures.nth(k).locator("img").count() == 1 for k in range(figures.count()))
     last = figures.last
     last.scroll_into_view_if_needed()
     last.locator(".minigrad-player").wait_for()
-    shown.goto((site / "operations" / "index.html").as_uri())
-    shown.get_by_role("searchbox", name="Filter").fill("sigm")
-    assert shown.locator("table.operations tbody tr:visible").all_inner_texts()[0].split()[0] == "sigmoid"
-    assert shown.locator("output").inner_text() == f"1 of {len(mg.OPS)}"
+    opened.goto((site / "operations" / "index.html").as_uri())
+    opened.get_by_role("searchbox", name="Filter").fill("sigm")
+    assert opened.locator("table.operations tbody tr:visible").all_inner_texts()[0].split()[0] == "sigmoid"
+    assert opened.locator("output").inner_text() == f"1 of {len(mg.OPS)}"
 
 
-def test_a_remark_keeps_names_as_they_are_and_leaves_out_what_is_for_tools():
+def test_a_remark_keeps_names_and_omits_tool_comments():
     needs("sphinx")
     facts, pages = import_module("op_facts"), import_module("ops")
-    assert facts._sentence("leaky_relu whose slope is learned") == "leaky_relu whose slope is learned."
-    assert facts._sentence("lines.") == "Lines."
-    assert facts.note(FAMILIES["activation"], mg.OPS["prelu"]) == "leaky_relu with a learned slope."
-    assert pages._prose("1. <b> &amp; {py}`a < b` $x$") == r"1\. \<b\> \&amp\; \{py\}`a < b` \$x\$"
+    assert facts._as_sentence("leaky_relu whose slope is learned") == "leaky_relu whose slope is learned."
+    assert facts._as_sentence("lines.") == "Lines."
+    assert facts.declaration_comment(FAMILIES["activation"], mg.OPS["prelu"]) == "leaky_relu with a learned slope."
+    assert pages._to_markdown("1. <b> &amp; {py}`a < b` $x$") == r"1\. \<b\> \&amp\; \{py\}`a < b` \$x\$"
 
 
-def test_no_comment_of_a_declaration_is_left_out_but_those_for_tools():
+def test_only_tool_comments_are_omitted():
     facts = import_module("op_facts")
-    texts = ["noqa: E501", "type: ignore[arg-type]", "types are kept", "no quarter", "typewriter"]
-    assert [text for text in texts if not facts._FOR_TOOLS.match(text)] == [
+    comments = ["noqa: E501", "type: ignore[arg-type]", "types are kept", "no quarter", "typewriter"]
+    assert [text for text in comments if not facts._TOOL_COMMENT.match(text)] == [
         "types are kept",
         "no quarter",
         "typewriter",

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 import minigrad as mg
-from minigrad_viz.trace import placed
+from minigrad_viz.trace import trace_with_indices
 from needs import FRONTEND, PACKAGES, needs
 from strategies import ATTRS, DIFFERENTIABLE, points
 from tiers import NIGHTLY
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "book" / "playground"
-CLOSE = 1e-12
+TOLERANCE = 1e-12
 
 
 @cache
@@ -38,109 +38,109 @@ def catalogue():
 
 
 def run(*command):
-    done = subprocess.run(
+    child = subprocess.run(
         [*map(str, command)], cwd=FRONTEND, capture_output=True, encoding="utf-8", timeout=300, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert child.returncode == 0, child.stdout + child.stderr
+    return child.stdout
 
 
-def asked(texts):
+def page_results(programs):
     """Return the page's results for programs."""
     needs("node")
-    done = subprocess.run(
+    child = subprocess.run(
         ["node", str(SOURCES / "tests" / "compare.js")],
-        input=json.dumps({"catalogue": catalogue(), "texts": texts}),
+        input=json.dumps({"catalogue": catalogue(), "texts": programs}),
         capture_output=True,
         encoding="utf-8",
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    assert child.returncode == 0, child.stderr
+    return json.loads(child.stdout)
 
 
 # --- Python as the oracle --------------------------------------------------------------------------------------------
 
 
-class Names(dict):
+class ProgramNames(dict):
     """The namespace of a program: functions are operations, and an unassigned name is a leaf."""
 
-    def __init__(self, numbers):
+    def __init__(self, values):
         super().__init__()
-        self.numbers, self.leaves = numbers, {}
+        self.values, self.leaves = values, {}
         self.functions = {name: mg.OPS[op] for name, op in catalogue()["functions"].items()} | {"pi": math.pi}
 
     def __missing__(self, name):
         if name in self.functions:
             return self.functions[name]
         if name not in self.leaves:
-            self.leaves[name] = mg.Value(self.numbers[name], name)
+            self.leaves[name] = mg.Value(self.values[name], name)
         return self.leaves[name]
 
 
-def by_python(text, numbers):
+def python_trace(source, values):
     """Return Python's trace of a program, and the root."""
-    names = Names(numbers)
-    lines = ast.parse(text)
-    last = lines.body[-1]
+    names = ProgramNames(values)
+    tree = ast.parse(source)
+    last = tree.body[-1]
     target = last.targets[0].id if isinstance(last, ast.Assign) else None
-    exec(compile(ast.Module(lines.body[:-1], []), "lines", "exec"), {"__builtins__": {}}, names)
+    exec(compile(ast.Module(tree.body[:-1], []), "lines", "exec"), {"__builtins__": {}}, names)
     root = eval(compile(ast.Expression(last.value), "last", "eval"), {"__builtins__": {}}, names)
     if target:
         names[target] = root
     elif "y" not in names and "y" not in names.leaves:
         names["y"] = root
-    return placed(root, namespaces=[dict(names)])[0].data(full=True), root
+    return trace_with_indices(root, namespaces=[dict(names)])[0].data(full=True), root
 
 
-def number(x):
+def parse_number(x):
     return float(x.replace("Infinity", "inf")) if isinstance(x, str) else x
 
 
-def near(found, expected):
-    if found is None or expected is None:
-        return found is expected
-    found, expected = number(found), number(expected)
+def is_close(actual, expected):
+    if actual is None or expected is None:
+        return actual is expected
+    actual, expected = parse_number(actual), parse_number(expected)
     if math.isnan(expected) or math.isinf(expected):
-        return (math.isnan(found) and math.isnan(expected)) or found == expected
-    return math.isclose(found, expected, rel_tol=CLOSE, abs_tol=1e-14)
+        return (math.isnan(actual) and math.isnan(expected)) or actual == expected
+    return math.isclose(actual, expected, rel_tol=TOLERANCE, abs_tol=1e-14)
 
 
-def check(found, expected, text):
+def assert_same_trace(actual, expected, text):
     """Assert that the page's trace equals Python's."""
     for key in ("version", "outputs", "ops", "arrays"):
-        assert found[key] == expected[key], (text, key)
+        assert actual[key] == expected[key], (text, key)
     for part, keys in {
         "nodes": "kind name state grad op attrs stale line tensor",
         "edges": "operand result slot flows",
     }.items():
         for key in keys.split():
-            assert found[part][key] == expected[part][key], (text, key)
+            assert actual[part][key] == expected[part][key], (text, key)
     columns = [("nodes", "value"), ("edges", "local")]
-    pairs = [(found[part][key], expected[part][key], key) for part, key in columns]
-    (one,), (other,) = found["passes"], expected["passes"]
-    assert (one["root"], one["edge"]) == (other["root"], other["edge"]), text
-    pairs += [(one[key], other[key], key) for key in ("upstream", "contribution", "total")]
-    for mine, its, key in pairs:
-        assert len(mine) == len(its), (text, key)
-        assert all(map(near, mine, its)), (text, key, mine, its)
+    pairs = [(actual[part][key], expected[part][key], key) for part, key in columns]
+    (actual_pass,), (expected_pass,) = actual["passes"], expected["passes"]
+    assert (actual_pass["root"], actual_pass["edge"]) == (expected_pass["root"], expected_pass["edge"]), text
+    pairs += [(actual_pass[key], expected_pass[key], key) for key in ("upstream", "contribution", "total")]
+    for actual_column, expected_column, key in pairs:
+        assert len(actual_column) == len(expected_column), (text, key)
+        assert all(map(is_close, actual_column, expected_column)), (text, key, actual_column, expected_column)
     if not any(isinstance(x, str) for x in expected["nodes"]["value"]):
-        assert found["sentence"] == expected["sentence"], text
-    assert found["notes"] == expected["notes"], text
+        assert actual["sentence"] == expected["sentence"], text
+    assert actual["notes"] == expected["notes"], text
 
 
-def compare(jobs):
+def assert_agreement(jobs):
     """Assert that the page and Python agree on each program with its values; return Python's traces."""
-    made = [by_python(text, numbers)[0] for text, numbers in jobs]
-    texts = [
-        {"text": text, "numbers": numbers, "expected": trace} for (text, numbers), trace in zip(jobs, made, strict=True)
+    traces = [python_trace(text, values)[0] for text, values in jobs]
+    requests = [
+        {"text": text, "numbers": values, "expected": trace} for (text, values), trace in zip(jobs, traces, strict=True)
     ]
-    for answer, (text, _), trace in zip(asked(texts), jobs, made, strict=True):
+    for answer, (text, _), trace in zip(page_results(requests), jobs, traces, strict=True):
         assert "mistake" not in answer, (text, answer)
-        check(answer["trace"], trace, text)
+        assert_same_trace(answer["trace"], trace, text)
         assert answer["formulas"] == answer["expected"], text
-    return made
+    return traces
 
 
 def _deep(layer, inner, depth):
@@ -150,8 +150,8 @@ def _deep(layer, inner, depth):
     return inner
 
 
-NUMBERS = {"a": 2.0, "b": -3.0, "c": 0.5, "d": 1.25, "x": 0.75, "y": -0.5, "w_1": 1.5, "α": 0.25, "h": 3.0}
-TEXTS = [
+LEAF_VALUES = {"a": 2.0, "b": -3.0, "c": 0.5, "d": 1.25, "x": 0.75, "y": -0.5, "w_1": 1.5, "α": 0.25, "h": 3.0}
+PROGRAMS = [
     "(a+b)*c + tanh(d)",
     "lerp(2**53*a, c, 1) + lerp(c, 2**53*a, 0)",
     "a",
@@ -217,108 +217,113 @@ TEXTS = [
 EXTREME = [1e308, -1e308, 0.0, -0.0, 5e-324, -1e-300, 1e154, 2.0**53, 999999.5, 1e-5]
 
 
-def test_texts_are_what_they_are_in_python():
-    made = compare([(text, NUMBERS) for text in TEXTS])
-    kinds = {note["kind"] for trace in made for note in trace["notes"]}
+def test_programs_agree_with_python():
+    traces = assert_agreement([(text, LEAF_VALUES) for text in PROGRAMS])
+    kinds = {note["kind"] for trace in traces for note in trace["notes"]}
     assert kinds == {"nan", "inf", "gradient", "vanishing", "exploding", "dead", "saturated"}
 
 
-def expression(generator, names, depth):
+def random_expression(generator, names, depth):
     """Return a random expression of all operators and functions."""
-    pick = generator.random()
-    if depth == 0 or pick < 0.12:
+    choice = generator.random()
+    if depth == 0 or choice < 0.12:
         return (
             generator.choice(names)
             if generator.random() < 0.75
             else generator.choice(["2", "3", "0.5", "1.0", "-1", "1e-3", "2.75"])
         )
-    inner = [expression(generator, names, depth - 1) for _ in range(3)]
-    if pick < 0.62:
+    inner = [random_expression(generator, names, depth - 1) for _ in range(3)]
+    if choice < 0.62:
         sign = generator.choice(["+", "-", "*", "/", "**"])
         return generator.choice(["{} {} {}", "({}) {} ({})", "{}{}({})"]).format(inner[0], sign, inner[1])
-    if pick < 0.7:
+    if choice < 0.7:
         return f"-{inner[0]}" if generator.random() < 0.5 else f"-({inner[0]})"
     name = generator.choice(list(catalogue()["functions"]))
     op = mg.OPS[catalogue()["functions"][name]]
     attrs = {"clamp": ["-1.0", "1.0"], "hardtanh": ["-2.0", "2.0"]}.get(op.name, ["0.25"] * len(op.attrs))
-    given = attrs if generator.random() < 0.5 else []
-    return f"{name}({', '.join([*inner[: len(op.inputs)], *given])})"
+    attributes = attrs if generator.random() < 0.5 else []
+    return f"{name}({', '.join([*inner[: len(op.inputs)], *attributes])})"
 
 
-def program(seed):
+def random_program(seed):
     """Return a random program of a few lines without complex results and divisions of a constant by zero."""
     generator = random.Random(seed)
     while True:
         names, lines = ["a", "b", "c", "x"], []
         for k in range(generator.randint(0, 3)):
-            lines.append(f"h_{k} = {expression(generator, names, generator.randint(1, 3))}")
+            lines.append(f"h_{k} = {random_expression(generator, names, generator.randint(1, 3))}")
             names.append(f"h_{k}")
-        lines.append(generator.choice(["", "out = "]) + expression(generator, names, generator.randint(1, 4)))
+        lines.append(generator.choice(["", "out = "]) + random_expression(generator, names, generator.randint(1, 4)))
         text = "\n".join(lines)
-        numbers = {name: round(generator.uniform(-2.0, 2.0), 2) for name in "abcx"}
+        values = {name: round(generator.uniform(-2.0, 2.0), 2) for name in "abcx"}
         try:
-            trace, root = by_python(text, numbers)
+            trace, root = python_trace(text, values)
         except (ArithmeticError, TypeError, ValueError, AttributeError, mg.errors.MinigradError):
             continue
-        wild = [x for x in trace["nodes"]["value"] if isinstance(x, str) or (x and not 1e-6 < abs(x) < 1e6)]
-        fits = isinstance(root, mg.Value) and len(trace["nodes"]["value"]) < 150 and (not wild or seed % 4 == 0)
-        if fits and not cancels(trace):
-            return text, numbers
+        extreme_values = [x for x in trace["nodes"]["value"] if isinstance(x, str) or (x and not 1e-6 < abs(x) < 1e6)]
+        fits = (
+            isinstance(root, mg.Value) and len(trace["nodes"]["value"]) < 150 and (not extreme_values or seed % 4 == 0)
+        )
+        if fits and not has_cancellation(trace):
+            return text, values
 
 
-def cancels(trace):
+def has_cancellation(trace):
     """Whether a gradient is a rounding error of cancelling contributions, which differs between the languages."""
-    given = {}
+    contributions = {}
     for run in trace["passes"]:
         for edge, contribution in zip(run["edge"], run["contribution"], strict=True):
-            given.setdefault(trace["edges"]["operand"][edge], []).append(number(contribution))
-    return any(max(map(abs, some)) > 0 and abs(sum(some)) < CLOSE * max(map(abs, some)) for some in given.values())
+            contributions.setdefault(trace["edges"]["operand"][edge], []).append(parse_number(contribution))
+    return any(
+        max(map(abs, terms)) > 0 and abs(sum(terms)) < TOLERANCE * max(map(abs, terms))
+        for terms in contributions.values()
+    )
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_random_programs_are_what_they_are_in_python(part):
-    compare([program(seed) for seed in range(part, 2000 if NIGHTLY else 240, 4)])
+def test_random_programs_agree_with_python(part):
+    assert_agreement([random_program(seed) for seed in range(part, 2000 if NIGHTLY else 240, 4)])
 
 
-def extreme(seed):
+def extreme_program(seed):
     """Return a random expression at extreme values."""
     generator = random.Random(seed)
     while True:
-        text = expression(generator, ["a", "b", "c", "x"], generator.randint(1, 3))
-        numbers = {name: generator.choice(EXTREME) for name in "abcx"}
+        text = random_expression(generator, ["a", "b", "c", "x"], generator.randint(1, 3))
+        values = {name: generator.choice(EXTREME) for name in "abcx"}
         try:
-            _, root = by_python(text, numbers)
+            _, root = python_trace(text, values)
         except (ArithmeticError, TypeError, ValueError, AttributeError, mg.errors.MinigradError):
             continue
         if isinstance(root, mg.Value):
-            return text, numbers
+            return text, values
 
 
-def test_random_programs_are_what_they_are_in_python_where_floats_end():
-    compare([extreme(seed) for seed in range(1000 if NIGHTLY else 60)])
+def test_programs_with_extreme_values_agree_with_python():
+    assert_agreement([extreme_program(seed) for seed in range(1000 if NIGHTLY else 60)])
 
 
 CONSTANTS = (0.0, 1.0, -1.0, 2.0, 0.5, -7.5, 3.0)
 
 
-def calls():
+def function_calls():
     """Yield calls of every function with names and constants in every position, also at the corners of its formula."""
-    for name, found in catalogue()["functions"].items():
-        op = mg.OPS[found]
+    for name, op_name in catalogue()["functions"].items():
+        op = mg.OPS[op_name]
         count = len(op.inputs)
         for (k, point), constant in itertools.product(enumerate(points(op, 2)), CONSTANTS if count > 1 else (0.0,)):
-            numbers = dict(zip("abc", point, strict=False))
-            for kept in range(1, 2**count):
-                given = ["abc"[slot] if kept >> slot & 1 else repr(constant) for slot in range(count)]
+            values = dict(zip("abc", point, strict=False))
+            for mask in range(1, 2**count):
+                arguments = ["abc"[slot] if mask >> slot & 1 else repr(constant) for slot in range(count)]
                 attrs = [f"{attr}={x}" for attr, x in ATTRS.get(op.name, {}).items()] if k else []
-                yield f"{name}({', '.join([*given, *attrs])})", numbers
+                yield f"{name}({', '.join([*arguments, *attrs])})", values
 
 
-def test_every_function_is_what_it_is_in_python():
-    compare(list(calls()))
+def test_every_function_agrees_with_python():
+    assert_agreement(list(function_calls()))
 
 
-def test_every_operation_on_numbers_with_a_derivative_can_be_written():
+def test_every_differentiable_scalar_operation_is_available():
     known = {op.name for op in DIFFERENTIABLE if not op.name.endswith("_backward")}
     assert set(catalogue()["ops"]) == known
     assert {"max", "min", "tanh", "abs"} <= set(catalogue()["functions"])
@@ -345,7 +350,7 @@ def test_no_function_is_above_60_lines():
     assert run("node", "limits.mjs", SOURCES) == ""
 
 
-def test_the_script_is_small_and_leaves_no_name_behind(tmp_path):
+def test_the_script_is_small_and_defines_no_global(tmp_path):
     needs("node", "npm packages")
     built = tmp_path / "playground.js"
     run("node", SOURCES / "build.mjs", built)

@@ -9,14 +9,14 @@ from needs import PACKAGES, needs
 
 AXE = PACKAGES / "axe-core" / "axe.min.js"
 TEXT = "#minigrad-playground-text"
-SAID, REMARK, HEARD = (f".minigrad-playground .{name}" for name in ("said", "remark", "heard"))
+SUMMARY, REMARK, LIVE_REGION = (f".minigrad-playground .{name}" for name in ("said", "remark", "heard"))
 
 
 @pytest.fixture(params=["file", pytest.param("http", marks=pytest.mark.nightly)])
 def play(request, site, server, watched):
     """Open the page, with an optional fragment of its address."""
 
-    def opened(link="", **options):
+    def open_one(link="", **options):
         page = watched(servers=(server,) if request.param == "http" else (), **options)
         address = (site / "playground.html").as_uri() if request.param == "file" else f"http://{server}/playground.html"
         page.goto("about:blank")
@@ -24,7 +24,7 @@ def play(request, site, server, watched):
         page.locator(TEXT).wait_for()
         return page
 
-    return opened
+    return open_one
 
 
 def draw(page, text):
@@ -43,18 +43,18 @@ def leaf(page, name):
 
 def test_an_expression_is_drawn_stepped_and_dragged(play):
     page = play()
-    assert page.locator(SAID).inner_text() == "Graph of y = 0.261594: 4 leaves, 4 operations."
+    assert page.locator(SUMMARY).inner_text() == "Graph of y = 0.261594: 4 leaves, 4 operations."
     draw(page, "h = w*x + b\ntanh(h)*w")
-    assert page.locator(SAID).inner_text() == "Graph of y = −2.0: 3 leaves, 4 operations."
+    assert page.locator(SUMMARY).inner_text() == "Graph of y = −2.0: 3 leaves, 4 operations."
     leaf(page, "b").fill("5.5")
-    assert page.locator(SAID).inner_text() == "Graph of y = −0.924234: 3 leaves, 4 operations."
+    assert page.locator(SUMMARY).inner_text() == "Graph of y = −0.924234: 3 leaves, 4 operations."
     assert node(page, "w") == "w, leaf, value 2.0, gradient not computed yet"
     page.get_by_role("button", name="Last (End)").click()
     w, x, b = mg.Value(2.0), mg.Value(-3.0), mg.Value(5.5)
     ((w * x + b).tanh() * w).backward()
     for name, value in {"w": w, "x": x, "b": b}.items():
-        found = re.search(r"value (\S+), gradient (\S+)$", node(page, name))
-        assert [float(text.replace("−", "-")) for text in found.groups()] == pytest.approx(
+        match = re.search(r"value (\S+), gradient (\S+)$", node(page, name))
+        assert [float(text.replace("−", "-")) for text in match.groups()] == pytest.approx(
             [value.data, value.grad], rel=1e-5
         )
     page.get_by_role("button", name="First (Home)").click()
@@ -63,7 +63,7 @@ def test_an_expression_is_drawn_stepped_and_dragged(play):
     assert "1 / " in page.locator(".minigrad-player .count").inner_text()
 
 
-def test_a_slider_moves_the_numbers_and_the_player_stays_where_it_is(play):
+def test_a_slider_changes_a_value_and_keeps_the_position(play):
     page = play()
     draw(page, "a*b + a")
     page.get_by_role("button", name="Last (End)").click()
@@ -75,19 +75,19 @@ def test_a_slider_moves_the_numbers_and_the_player_stays_where_it_is(play):
     assert leaf(page, "b").input_value() == "-2"
     assert node(page, "a").endswith("gradient −1.0")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "b, slider"
-    assert page.locator(HEARD).inner_text().startswith("Graph of y")
+    assert page.locator(LIVE_REGION).inner_text().startswith("Graph of y")
 
 
-def test_the_player_moves_the_numbers_of_the_page(play):
+def test_the_player_changes_values_of_the_page(play):
     page = play()
     draw(page, "a*b")
     page.get_by_role("button", name="What if").click()
     page.locator(".minigrad-player .whatif input[type=number]").first.fill("7")
     assert leaf(page, "a").input_value() == "7"
-    assert page.locator(SAID).inner_text().startswith("Graph of y = −21.0")
+    assert page.locator(SUMMARY).inner_text().startswith("Graph of y = −21.0")
 
 
-def test_numbers_are_kept_when_the_text_changes(play):
+def test_values_are_kept_when_the_program_changes(play):
     page = play()
     draw(page, "a*b")
     leaf(page, "a").fill("4.25")
@@ -98,7 +98,7 @@ def test_numbers_are_kept_when_the_text_changes(play):
     assert leaf(page, "c").input_value() == "0.5"
 
 
-def test_the_player_stays_where_it_is_while_the_graph_is_the_same(play):
+def test_the_player_keeps_its_position_for_the_same_graph(play):
     page = play()
     draw(page, "a*b + a")
     leaf(page, "a").fill("4")
@@ -112,20 +112,20 @@ def test_the_player_stays_where_it_is_while_the_graph_is_the_same(play):
 def test_it_draws_after_a_pause_too(play):
     page = play()
     page.fill(TEXT, "u*v")
-    page.wait_for_function(f"document.querySelector('{SAID}').textContent.startsWith('Graph of y = −6')")
+    page.wait_for_function(f"document.querySelector('{SUMMARY}').textContent.startsWith('Graph of y = −6')")
 
 
-def test_shift_and_enter_begins_a_line(play):
+def test_shift_enter_starts_a_new_line(play):
     page = play()
     page.fill(TEXT, "h = a*2")
     page.press(TEXT, "Shift+Enter")
     page.type(TEXT, "h*h")
     page.press(TEXT, "Enter")
     assert page.input_value(TEXT) == "h = a*2\nh*h"
-    assert page.locator(SAID).inner_text() == "Graph of y = 16.0: 1 leaf, 2 operations, 1 constant."
+    assert page.locator(SUMMARY).inner_text() == "Graph of y = 16.0: 1 leaf, 2 operations, 1 constant."
 
 
-WRONG = {
+MISTAKES = {
     "(a + b": "This bracket is not closed.",
     "a +": "A number or a name is missing after “+”.",
     "a $ b": "Unexpected character “$”.",
@@ -139,23 +139,23 @@ WRONG = {
 }
 
 
-def test_a_mistake_is_told_and_the_last_graph_stays(play):
+def test_a_mistake_is_explained_and_the_last_graph_stays(play):
     page = play()
     draw(page, "a*b")
-    for text, sentence in WRONG.items():
+    for text, sentence in MISTAKES.items():
         draw(page, text)
-        kept = f"{sentence} The graph below shows the last valid expression."
-        assert page.locator(f"{SAID} p").inner_text() == kept, text
-        assert page.locator(HEARD).inner_text() == kept, text
+        message = f"{sentence} The graph below shows the last valid expression."
+        assert page.locator(f"{SUMMARY} p").inner_text() == message, text
+        assert page.locator(LIVE_REGION).inner_text() == message, text
         assert page.locator(TEXT).get_attribute("aria-invalid") == "true", text
         assert node(page, "y").startswith("y = a · b, operation, value −6.0"), text
     draw(page, "a*(b")
-    assert page.locator(f"{SAID} pre").text_content() == "a*(b\n  ^"
+    assert page.locator(f"{SUMMARY} pre").text_content() == "a*(b\n  ^"
     draw(page, "a*(b)")
-    assert (page.locator(f"{SAID} pre").count(), page.locator(TEXT).get_attribute("aria-invalid")) == (0, "false")
+    assert (page.locator(f"{SUMMARY} pre").count(), page.locator(TEXT).get_attribute("aria-invalid")) == (0, "false")
 
 
-def test_what_is_not_finite_is_shown_and_explained(play):
+def test_non_finite_values_are_explained(play):
     page = play("#f=log(b)*2&n=b:-3")
     assert node(page, "y").startswith("y = v₁ · 2, operation, value NaN")
     assert page.locator(f"{REMARK} pre").first.text_content() == "log(b)*2\n^^^^^^"
@@ -169,7 +169,7 @@ def test_what_is_not_finite_is_shown_and_explained(play):
     assert page.locator(f"{REMARK} p").first.inner_text() == "y is the first infinity: a / 0 = (−3) / 0."
 
 
-def test_a_link_leads_back_to_the_same(play):
+def test_a_link_restores_the_program(play):
     page = play()
     draw(page, "p = a*b\np + α")
     leaf(page, "b").fill("0.125")
@@ -180,17 +180,17 @@ def test_a_link_leads_back_to_the_same(play):
     assert again.input_value(TEXT) == "p = a*b\np + α"
     assert (leaf(again, "b").input_value(), leaf(again, "α").input_value()) == ("0.125", "0.5")
     again.evaluate("location.hash = '#f=q*q&n=q:5'")
-    again.wait_for_function(f"document.querySelector('{SAID}').textContent.startsWith('Graph of y = 25')")
+    again.wait_for_function(f"document.querySelector('{SUMMARY}').textContent.startsWith('Graph of y = 25')")
 
 
 def test_a_hostile_link_is_only_text(play):
     page = play("#f=%3Cimg%20src%3Dx%20onerror%3D%22window.hurt%3D1%22%3E&n=%3Cb%3E:1,__proto__:2")
-    assert "Comparisons" in page.locator(f"{SAID} p").inner_text()
+    assert "Comparisons" in page.locator(f"{SUMMARY} p").inner_text()
     assert page.locator(".minigrad-playground img").count() == 0
     page.evaluate("location.hash = '#f=__proto__*constructor%2Ba&n=__proto__:2,constructor:3,a:1'")
-    page.wait_for_function(f"document.querySelector('{SAID}').textContent.startsWith('Graph of y = 7')")
+    page.wait_for_function(f"document.querySelector('{SUMMARY}').textContent.startsWith('Graph of y = 7')")
     leaf(page, "constructor").fill("5")
-    assert page.locator(SAID).inner_text().startswith("Graph of y = 11")
+    assert page.locator(SUMMARY).inner_text().startswith("Graph of y = 11")
     assert page.evaluate("[window.hurt, ({}).constructor === Object]") == [None, True]
 
 
@@ -202,13 +202,13 @@ def test_markup_that_is_typed_is_only_text(play):
         "tanh(a) $<script>hurt=1</script>",
     ):
         draw(page, text)
-        assert page.locator(f"{SAID} pre").text_content().startswith(text[:12])
-        assert page.locator(f"{SAID} p").count() == 1
+        assert page.locator(f"{SUMMARY} pre").text_content().startswith(text[:12])
+        assert page.locator(f"{SUMMARY} p").count() == 1
         assert page.locator(".minigrad-playground").locator("img, script, svg[onload]").count() == 0
         assert page.evaluate("window.hurt") is None
 
 
-def test_sliders_go_both_ways_from_0_and_from_the_largest_numbers(play):
+def test_sliders_move_both_ways_from_0_and_from_large_values(play):
     page = play("#f=a%2Bb&n=a:0,b:1e308")
     slider, far = (page.get_by_label(f"{name}, slider") for name in "ab")
     assert (slider.get_attribute("min"), slider.get_attribute("max")) == ("-5", "5")
@@ -218,7 +218,7 @@ def test_sliders_go_both_ways_from_0_and_from_the_largest_numbers(play):
     far.press("ArrowLeft")
     assert 8e307 < float(leaf(page, "b").input_value()) < 1e308
     page.evaluate("location.hash = '#f=1/a&n=a:-0'")
-    page.wait_for_function(f"document.querySelector('{SAID}').textContent.startsWith('Graph of y = −∞')")
+    page.wait_for_function(f"document.querySelector('{SUMMARY}').textContent.startsWith('Graph of y = −∞')")
     assert leaf(page, "a").input_value() == "-0"
 
 
@@ -228,12 +228,12 @@ def test_each_example_is_drawn(play):
     assert len(names) >= 6
     for name in names:
         page.select_option("#minigrad-playground-example", label=name)
-        assert page.locator(SAID).inner_text().startswith("Graph of"), name
+        assert page.locator(SUMMARY).inner_text().startswith("Graph of"), name
         page.get_by_role("button", name="Last (End)").click()
         assert page.locator("#minigrad-playground-example").input_value() != "", name
 
 
-def test_it_is_reached_by_the_keyboard_alone(play):
+def test_it_is_usable_by_keyboard(play):
     page = play()
     page.focus(TEXT)
     page.keyboard.press("Tab")
@@ -252,10 +252,10 @@ def test_axe_finds_nothing_at_any_moment(play, theme):
     page.evaluate(AXE.read_text(encoding="utf-8"))
     for text in ("a*b + tanh(c)", "log(b) + 1/(c - c)", "(a"):
         draw(page, text)
-        found = page.evaluate("axe.run('.minigrad-playground', {resultTypes: ['violations'], preload: false})")[
+        violations = page.evaluate("axe.run('.minigrad-playground', {resultTypes: ['violations'], preload: false})")[
             "violations"
         ]
-        assert [(one["id"], [node["html"][:100] for node in one["nodes"]]) for one in found] == [], text
+        assert [(one["id"], [node["html"][:100] for node in one["nodes"]]) for one in violations] == [], text
 
 
 def test_it_fits_a_phone(play):
@@ -265,7 +265,7 @@ def test_it_fits_a_phone(play):
         assert page.evaluate("document.documentElement.scrollWidth") <= 400, text
 
 
-def test_without_scripts_there_is_a_picture(site, watched):
+def test_without_scripts_a_picture_is_shown(site, watched):
     page = watched(java_script_enabled=False)
     page.goto((site / "playground.html").as_uri())
     assert page.locator("noscript svg, .minigrad-playground svg").count() == 1

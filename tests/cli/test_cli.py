@@ -70,11 +70,11 @@ def test_open_opens_the_page(capsys, tmp_path, monkeypatch):
     ],
     ids=["no command", "unknown flag", "no epochs", "seed not a number"],
 )
-def test_a_wrong_call_is_told_in_one_line_with_exit_code_2(capsys, arguments, line):
+def test_wrong_usage_prints_one_line_with_exit_code_2(capsys, arguments, line):
     assert run(capsys, *arguments) == (2, "", line + "\n")
 
 
-def test_an_unknown_command_is_told_in_one_line(capsys):
+def test_an_unknown_command_prints_one_line(capsys):
     code, out, err = run(capsys, "detour")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "invalid choice: 'detour'" in err
@@ -90,7 +90,7 @@ def test_an_unknown_command_is_told_in_one_line(capsys):
     ],
     ids=["missing folder", "folder", "file as folder", "long name"],
 )
-def test_a_page_that_cannot_be_written_is_found_out_before_the_training(capsys, tmp_path, path, reason):
+def test_an_unwritable_page_is_reported_before_training(capsys, tmp_path, path, reason):
     (tmp_path / "file").write_text("")
     target = tmp_path / path
     code, out, err = run(capsys, "tour", "--out", str(target))
@@ -107,7 +107,7 @@ def test_a_dangling_link_is_written_through_and_not_replaced(capsys, tmp_path):
     assert "<svg" in (tmp_path / "target.html").read_text(encoding="utf-8")
 
 
-def test_output_that_nobody_reads_ends_quietly(tmp_path):
+def test_a_broken_pipe_ends_quietly(tmp_path):
     command = [sys.executable, "-m", "minigrad", "tour", "--epochs", "1", "--out", str(tmp_path / "tour.html")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
@@ -137,26 +137,26 @@ COMMANDS = [
 @merge_cases
 @pytest.mark.parametrize("buffering", [1, -1])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_output_that_cannot_be_written_is_told_in_one_line(capsys, tmp_path, monkeypatch, command, buffering):
+def test_unwritable_output_prints_one_line(capsys, tmp_path, monkeypatch, command, buffering):
     needs("numpy", "Linux")  # for /dev/full
     from minigrad.distributed import sweeps
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(doctor, "_findings", lambda: iter([doctor.Finding("ok", "dot")]))
-    monkeypatch.setattr(sweeps, "asked", lambda file: {})
+    monkeypatch.setattr(doctor, "_run_checks", lambda: iter([doctor.Finding("ok", "dot")]))
+    monkeypatch.setattr(sweeps, "read_config", lambda file: {})
     monkeypatch.setattr(sweeps, "sweep", lambda **options: SimpleNamespace(folder=tmp_path, trials=()))
     with open("/dev/full", "w", buffering=buffering, encoding="utf-8") as full:
         monkeypatch.setattr(sys, "stdout", full)
         assert cli.main(command.split()) == 1
         assert sys.stdout is full
-    said = capsys.readouterr().err
-    assert said.endswith("minigrad: cannot write to standard output: No space left on device\n")
-    assert "Traceback" not in said
+    stderr = capsys.readouterr().err
+    assert stderr.endswith("minigrad: cannot write to standard output: No space left on device\n")
+    assert "Traceback" not in stderr
 
 
 @merge_cases
 @pytest.mark.parametrize("command", COMMANDS)
-def test_where_standard_output_is_closed_nothing_is_done(capsys, tmp_path, monkeypatch, command):
+def test_closed_standard_output_does_nothing(capsys, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "stdout", None)
     assert cli.main(command.split()) == 1
@@ -164,7 +164,7 @@ def test_where_standard_output_is_closed_nothing_is_done(capsys, tmp_path, monke
     assert not any(tmp_path.iterdir())
 
 
-def test_an_error_of_another_file_is_not_taken_for_one_of_the_output(monkeypatch):
+def test_errors_of_other_files_are_not_output_errors(monkeypatch):
     def fail(options):
         raise OSError(28, "No space left on device", "elsewhere")
 
@@ -216,7 +216,7 @@ def test_python_m_minigrad_is_the_command():
     assert "tour" in child.stdout
 
 
-def test_ops_prints_a_line_an_operation_with_the_devices_that_have_a_kernel(capsys):
+def test_ops_prints_a_line_per_operation_with_its_devices(capsys):
     code, out, _ = run(capsys, "ops", "matmul", "tanh")
     lines = out.splitlines()
     by_name = {line.split()[0]: line.split() for line in lines[1:-1]}
@@ -235,6 +235,6 @@ def test_ops_prints_every_operation_of_the_table(capsys):
     assert max(map(len, lines)) <= 120
 
 
-def test_ops_of_no_such_name_is_told_in_one_line(capsys):
+def test_ops_of_an_unknown_name_prints_one_line(capsys):
     line = "minigrad ops: no operation has 'nothing-like-it' in its name\n"
     assert run(capsys, "ops", "nothing-like-it") == (2, "", line)

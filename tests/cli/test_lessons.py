@@ -30,7 +30,7 @@ def run(capsys, tmp_path, monkeypatch):
     return call
 
 
-def test_lab_copies_every_lesson_and_what_it_draws_with(run, tmp_path):
+def test_lab_copies_every_lesson_and_its_style(run, tmp_path):
     folder = tmp_path / "minigrad-lessons"
     assert run("lab", "--copy") == (0, f"{folder}: {len(LESSONS)} new.\n", "")
     assert sorted(path.name for path in folder.glob("[0-9]*")) == LESSONS
@@ -39,17 +39,17 @@ def test_lab_copies_every_lesson_and_what_it_draws_with(run, tmp_path):
     assert run("lab", "--copy") == (0, f"{folder}: {len(LESSONS)} unchanged.\n", "")
 
 
-def test_lab_never_overwrites_what_a_reader_has_written(run, tmp_path):
+def test_lab_never_overwrites_changed_files(run, tmp_path):
     folder = tmp_path / "mine"
     run("lab", "mine", "--copy")
     (folder / LESSONS[0]).write_text("my work", encoding="utf-8")
     (folder / LESSONS[1]).unlink()
-    told = run("lab", "mine", "--copy")[1]
-    assert told == f"{folder}: 1 new, {len(LESSONS) - 2} unchanged, 1 changed by you.\n"
+    output = run("lab", "mine", "--copy")[1]
+    assert output == f"{folder}: 1 new, {len(LESSONS) - 2} unchanged, 1 changed by you.\n"
     assert (folder / LESSONS[0]).read_text(encoding="utf-8") == "my work"
 
 
-def test_lab_brings_a_newer_lesson_but_keeps_one_that_was_changed(run, tmp_path):
+def test_lab_updates_lessons_except_changed_ones(run, tmp_path):
     """An update of minigrad recognises earlier copies by their digests."""
     folder = tmp_path / "minigrad-lessons"
     run("lab", "--copy")
@@ -62,25 +62,25 @@ def test_lab_brings_a_newer_lesson_but_keeps_one_that_was_changed(run, tmp_path)
     known[LESSONS[0]] = __import__("hashlib").sha256(b"an old lesson, as it was copied").hexdigest()
     (folder / LESSONS[1]).write_text("an old lesson, with answers", encoding="utf-8")
     note.write_text(json.dumps(known), encoding="utf-8")
-    told = run("lab", "--copy")[1].splitlines()
-    assert told[0] == f"{folder}: 1 updated, {len(LESSONS) - 2} unchanged."
-    assert told[1] == f"Changed by you, and newer in minigrad: {LESSONS[1]}. Rename yours to get the new ones."
+    output = run("lab", "--copy")[1].splitlines()
+    assert output[0] == f"{folder}: 1 updated, {len(LESSONS) - 2} unchanged."
+    assert output[1] == f"Changed by you, and newer in minigrad: {LESSONS[1]}. Rename yours to get the new ones."
     assert (folder / LESSONS[0]).read_bytes() == (NOTEBOOKS / LESSONS[0]).read_bytes()
     assert (folder / LESSONS[1]).read_text(encoding="utf-8") == "an old lesson, with answers"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1, 2", "[]", "1", '{"a": []}', "[" * 100_000], ids="{:.9}".format)
-def test_a_note_that_is_damaged_costs_nobody_work(run, tmp_path, text):
+def test_a_damaged_digest_file_overwrites_nothing(run, tmp_path, text):
     folder = tmp_path / "minigrad-lessons"
     run("lab", "--copy")
     (folder / ".minigrad.json").write_text(text, encoding="utf-8")
     (folder / LESSONS[0]).write_text("my work", encoding="utf-8")
-    told = run("lab", "--copy")[1]
-    assert f"newer in minigrad: {LESSONS[0]}." in told
+    output = run("lab", "--copy")[1]
+    assert f"newer in minigrad: {LESSONS[0]}." in output
     assert (folder / LESSONS[0]).read_text(encoding="utf-8") == "my work"
 
 
-def test_lab_writes_through_no_link_and_waits_at_no_pipe(run, tmp_path):
+def test_lab_does_not_follow_links_or_block_on_pipes(run, tmp_path):
     folder = tmp_path / "minigrad-lessons"
     run("lab", "--copy")
     for name in LESSONS[:3]:
@@ -99,18 +99,18 @@ def test_lab_writes_through_no_link_and_waits_at_no_pipe(run, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def test_lab_writes_its_note_through_no_link(run, tmp_path):
+def test_lab_does_not_write_digests_through_a_link(run, tmp_path):
     note = tmp_path / "minigrad-lessons" / ".minigrad.json"
     note.parent.mkdir()
     (tmp_path / "precious").write_text("precious", encoding="utf-8")
     note.symlink_to(tmp_path / "precious")
-    code, _, told = run("lab", "--copy")
+    code, _, stderr = run("lab", "--copy")
     assert code == 2
-    assert told.endswith(".minigrad.json is a link, or not a file; minigrad stores its digests there: move it away\n")
+    assert stderr.endswith(".minigrad.json is a link, or not a file; minigrad stores its digests there: move it away\n")
     assert (tmp_path / "precious").read_text(encoding="utf-8") == "precious"
 
 
-def test_lab_opens_jupyterlab_there_for_this_machine_alone(run, tmp_path, monkeypatch):
+def test_lab_opens_jupyterlab_on_localhost(run, tmp_path, monkeypatch):
     needs("jupyterlab")
     calls = []
     monkeypatch.setattr(subprocess, "call", lambda command: calls.append(command) or 7)
@@ -121,12 +121,12 @@ def test_lab_opens_jupyterlab_there_for_this_machine_alone(run, tmp_path, monkey
 
 def test_lab_without_jupyterlab_says_so_and_copies_nothing(run, tmp_path, monkeypatch):
     monkeypatch.setattr("minigrad.cli.lessons.find_spec", lambda name: None)
-    told = "minigrad lab: JupyterLab is missing; install it with: pip install 'seegrad[lab]'\n"
-    assert run("lab") == (2, "", told)
+    message = "minigrad lab: JupyterLab is missing; install it with: pip install 'seegrad[lab]'\n"
+    assert run("lab") == (2, "", message)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_written_is_told_in_one_line(run, tmp_path):
+def test_an_unwritable_folder_prints_one_line(run, tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
     code, out, err = run("lab", "file", "--copy")
     assert (code, out) == (2, "")
@@ -144,43 +144,43 @@ def test_course_is_a_folder_for_nbgrader_and_is_not_overwritten_either(run, tmp_
     assert first.read_text(encoding="utf-8") == "a teacher's own"
 
 
-def test_doctor_says_what_is_there(run):
+def test_doctor_lists_installed_packages(run):
     needs("jupyterlab")
     code, out, err = run("doctor")
     assert (code, err) == (0, "")
     lines = [line.strip() for line in out.splitlines()]
     assert re.match(r"minigrad 0\.1\.0, Python 3\.1[123]\.", lines[0])
-    for what in ("NumPy", "device numpy", "matplotlib", "JupyterLab", "anywidget", "ipywidgets", "the player"):
-        assert any(re.match(rf"ok +{what}", line) for line in lines), what
+    for name in ("NumPy", "device numpy", "matplotlib", "JupyterLab", "anywidget", "ipywidgets", "the player"):
+        assert any(re.match(rf"ok +{name}", line) for line in lines), name
     assert any(re.match(r"(ok|no) +device cuda", line) for line in lines) == any("ok      Taichi" in x for x in lines)
     assert lines[-1] == "All lessons can run here. To start: minigrad lab"
 
 
-def test_doctor_says_which_versions_work_where_another_is_installed(monkeypatch):
-    monkeypatch.setattr(doctor, "_version", lambda package: "1.26.4")
-    found = doctor._package("numpy", "NumPy", "")
-    assert (found.state, found.what) == ("missing", "NumPy 1.26.4, but minigrad requires numpy>=2.1")
-    assert doctor._taichi() == ("no", "Taichi 1.26.4, but minigrad requires taichi>=1.7.4,<1.8", "")
+def test_doctor_reports_unsupported_versions(monkeypatch):
+    monkeypatch.setattr(doctor, "_installed_version", lambda package: "1.26.4")
+    check = doctor._check_package("numpy", "NumPy", "")
+    assert (check.state, check.item) == ("missing", "NumPy 1.26.4, but minigrad requires numpy>=2.1")
+    assert doctor._check_taichi() == ("no", "Taichi 1.26.4, but minigrad requires taichi>=1.7.4,<1.8", "")
 
 
-def test_doctor_says_what_makes_pictures_or_how_to_get_it(monkeypatch):
+def test_doctor_reports_picture_packages(monkeypatch):
     versions = {"typst": "0.15.2", "av": "18.1.0"}
-    monkeypatch.setattr(doctor, "_version", versions.get)
-    assert doctor._pictures() == ("ok", "images and videos, by typst 0.15.2 and av 18.1.0", "")
+    monkeypatch.setattr(doctor, "_installed_version", versions.get)
+    assert doctor._check_picture_packages() == ("ok", "images and videos, by typst 0.15.2 and av 18.1.0", "")
     versions["av"] = "9.0"
-    assert doctor._pictures()[:2] == (
+    assert doctor._check_picture_packages()[:2] == (
         "no",
         "typst and av, for PNG, PDF, GIF and MP4: typst 0.15.2, av 9.0, but minigrad requires av>=13.0",
     )
     versions.clear()
-    state, what, advice = doctor._pictures()
-    assert (state, what) == ("no", "typst and av, for PNG, PDF, GIF and MP4")
+    state, packages, advice = doctor._check_picture_packages()
+    assert (state, packages) == ("no", "typst and av, for PNG, PDF, GIF and MP4")
     assert advice.endswith("Install them with: pip install 'seegrad[pictures]'")
 
 
-def test_doctor_says_what_to_do_about_what_is_missing(run, monkeypatch):
-    monkeypatch.setattr(doctor, "_version", lambda package: None)
-    monkeypatch.setattr(doctor, "_tried", lambda device: "no kernel")
+def test_doctor_advises_on_missing_packages(run, monkeypatch):
+    monkeypatch.setattr(doctor, "_installed_version", lambda package: None)
+    monkeypatch.setattr(doctor, "_test_device", lambda device: "no kernel")
     monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
     code, out, _ = run("doctor")
     assert code == 1
@@ -210,6 +210,6 @@ def test_doctor_says_what_to_do_about_what_is_missing(run, monkeypatch):
     ],
     ids=["another number", "an error", "a crash"],
 )
-def test_a_device_that_does_not_compute_is_told_with_its_reason(monkeypatch, code, why):
-    monkeypatch.setattr(doctor, "TRY", code)
-    assert doctor._tried("cuda") == why
+def test_a_failing_device_is_reported_with_its_reason(monkeypatch, code, why):
+    monkeypatch.setattr(doctor, "DEVICE_TEST", code)
+    assert doctor._test_device("cuda") == why

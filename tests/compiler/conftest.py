@@ -2,7 +2,7 @@
 
 import pytest
 
-from taped import DEVICES
+from tape_checks import DEVICES
 
 
 @pytest.fixture(params=DEVICES)

@@ -9,7 +9,7 @@ import minigrad as mg
 from minigrad import Value
 from minigrad.core.errors import DeviceError, GraphError
 from minigrad.nn.scalar import MLP, cross_entropy
-from taped import close, xor_loss
+from tape_checks import assert_close, xor_loss
 
 inf, nan = math.inf, math.nan
 
@@ -17,27 +17,27 @@ inf, nan = math.inf, math.nan
 # --- training ---
 
 
-def test_training_by_tape_is_training_on_the_graph_for_20_steps(device):
-    by_hand, taped = MLP([2, 4, 1], seed=0), MLP([2, 4, 1], seed=0)
+def test_training_with_a_tape_matches_the_graph(device):
+    on_graph, taped = MLP([2, 4, 1], seed=0), MLP([2, 4, 1], seed=0)
     tape = mg.Tape(xor_loss(taped), device=device)
     losses = []
     for _ in range(20):
-        loss = xor_loss(by_hand)
-        by_hand.zero_grad()
+        loss = xor_loss(on_graph)
+        on_graph.zero_grad()
         loss.backward()
-        for p in by_hand.parameters():
+        for p in on_graph.parameters():
             p.data -= 0.2 * p.grad
         losses.append((tape.forward(), loss.data))
         tape.backward()
         tape.step(0.2)
     tape.write()
-    close(*zip(*losses, strict=True))
+    assert_close(*zip(*losses, strict=True))
     assert losses[-1][0] < losses[0][0]
-    close([p.data for p in taped.parameters()], [p.data for p in by_hand.parameters()])
-    close([p.grad for p in taped.parameters()], [p.grad for p in by_hand.parameters()])
+    assert_close([p.data for p in taped.parameters()], [p.data for p in on_graph.parameters()])
+    assert_close([p.grad for p in taped.parameters()], [p.grad for p in on_graph.parameters()])
 
 
-def test_a_step_changes_parameters_alone_and_the_next_backward_knows(device):
+def test_a_step_changes_only_parameters_before_the_next_backward(device):
     w, x = Value(3.0, "w"), Value(2.0, "x")
     tape = mg.Tape((w * x) ** 2.0, parameters=[w], device=device)
     tape.backward()
@@ -49,7 +49,7 @@ def test_a_step_changes_parameters_alone_and_the_next_backward_knows(device):
     assert (w.data, x.data) == (0.0, 2.0)
 
 
-def test_a_batch_is_each_sample_by_itself(device):
+def test_a_batch_equals_single_samples(device):
     model = MLP([2, 4, 3], seed=1)
     x, y = Value(0.0, "x"), Value(0.0, "y")
     loss = cross_entropy(model([x, y]), 1)
@@ -57,19 +57,19 @@ def test_a_batch_is_each_sample_by_itself(device):
     samples = np.random.default_rng(0).uniform(-1.0, 1.0, (150, 2))
     losses = tape.batch(samples, ["x", "y"])
     tape.backward()
-    found, sums = tape.gradients, dict.fromkeys(tape.inputs, 0.0)
+    gradients, sums = tape.gradients, dict.fromkeys(tape.inputs, 0.0)
     singly = []
     for row in samples:
         singly.append(tape.forward({"x": row[0], "y": row[1]}))
         tape.backward()
         for leaf, total in tape.gradients.items():
             sums[leaf] += total
-    close(losses, singly)
-    close([found[leaf] for leaf in tape.inputs], [sums[leaf] for leaf in tape.inputs])
+    assert_close(losses, singly)
+    assert_close([gradients[leaf] for leaf in tape.inputs], [sums[leaf] for leaf in tape.inputs])
 
 
 @pytest.mark.parametrize("count", [1, 2, 64, 65])
-def test_batches_of_any_size_give_each_sample_its_number(count, device):
+def test_batches_of_any_size_give_one_value_per_sample(count, device):
     w, x = Value(3.0, "w"), Value(1.0, "x")
     tape = mg.Tape([w * x, x * x], parameters=[w], device=device)
     column = np.arange(count) + 1.0
@@ -84,7 +84,7 @@ def test_batches_of_any_size_give_each_sample_its_number(count, device):
 # --- the graph ---
 
 
-def test_write_gives_the_graph_numbers_and_gradients_and_nothing_is_stale(device):
+def test_write_updates_values_and_gradients_of_the_graph(device):
     a, b = Value(2.0, "a"), Value(3.0, "b")
     c = a * b
     y = c.tanh()
@@ -95,13 +95,15 @@ def test_write_gives_the_graph_numbers_and_gradients_and_nothing_is_stale(device
     tape.write()
     assert (a.data, c.data, c.stale) == (0.25, 0.75, ())
     expected = 1.0 - math.tanh(0.75) ** 2
-    close([y.data, y.grad, c.grad, a.grad, b.grad], [math.tanh(0.75), 1.0, expected, 3 * expected, 0.25 * expected])
+    assert_close(
+        [y.data, y.grad, c.grad, a.grad, b.grad], [math.tanh(0.75), 1.0, expected, 3 * expected, 0.25 * expected]
+    )
     y.zero_grad()
     y.backward()
-    close([a.grad, b.grad], [3 * expected, 0.25 * expected])
+    assert_close([a.grad, b.grad], [3 * expected, 0.25 * expected])
 
 
-def test_after_a_step_what_was_computed_is_stale_as_on_the_graph(device):
+def test_after_a_step_computed_nodes_are_stale(device):
     w = Value(3.0, "w")
     y = w * w
     tape = mg.Tape(y, device=device)
@@ -112,7 +114,7 @@ def test_after_a_step_what_was_computed_is_stale_as_on_the_graph(device):
     assert (w.data, w.grad, y.data, y.stale) == (1.5, 6.0, 9.0, (w, w))
 
 
-def test_after_a_batch_the_leaves_alone_are_written(device):
+def test_after_a_batch_only_leaves_are_written(device):
     w, x = Value(3.0, "w"), Value(2.0, "x")
     y = w * x
     tape = mg.Tape(y, parameters=[w], device=device)
@@ -123,7 +125,7 @@ def test_after_a_batch_the_leaves_alone_are_written(device):
     assert (w.data, w.grad, x.data, y.data, y.grad, y.stale) == (0.0, 3.0, 2.0, 6.0, None, (w,))
 
 
-def test_a_graph_that_was_changed_after_the_tape_was_made_is_told_of(device):
+def test_a_graph_modified_after_the_copy_raises(device):
     a, b = Value(2.0, "a"), Value(3.0, "b")
     tape = mg.Tape(a * b, device=device)
     a.data = 5.0
@@ -142,7 +144,7 @@ def test_a_graph_that_was_changed_after_the_tape_was_made_is_told_of(device):
 # --- printing and inspection ---
 
 
-def test_printed_it_is_a_table_of_its_rows():
+def test_str_is_a_table_of_rows():
     a, b = Value(2.0, "a"), Value(-3.0, "b")
     tape = mg.Tape((a * b + 1.0).tanh(), device="numpy")
     tape.forward({b: -0.25})
@@ -172,14 +174,14 @@ def test_a_long_table_is_cut_in_the_middle():
 
 
 @pytest.mark.needs("taichi")
-def test_the_text_that_runs_can_be_read():
+def test_source_of_the_kernels():
     a = Value(2.0)
     assert "if kind == 1:  # tanh" in mg.Tape((a * 3.0).tanh(), device="cpu").source
     with pytest.raises(DeviceError, match="numpy has no kernel source"):
         _ = mg.Tape(a * 3.0, device="numpy").source
 
 
-def test_a_first_nan_is_told_of(device):
+def test_anomaly_detection_reports_nan(device):
     a = Value(1.0)
     tape = mg.Tape((a - 2.0) * a.log(), device=device)
     tape.forward()
@@ -194,13 +196,13 @@ def test_a_first_nan_is_told_of(device):
         steep.backward()
 
 
-def test_a_tap_hears_each_run(device):
+def test_a_tap_receives_each_run(device):
     a = Value(2.0)
     tape = mg.Tape(a * a, device=device)
-    heard = []
-    with mg.tap(lambda call: heard.append((call.op, call.device))):
+    calls = []
+    with mg.tap(lambda call: calls.append((call.op, call.device))):
         tape.forward()
         tape.backward()
         tape.step(0.1)
-    assert heard == [(name, device) for name in ("tape_forward", "tape_backward", "tape_step")]
+    assert calls == [(name, device) for name in ("tape_forward", "tape_backward", "tape_step")]
     assert tape.gradients[a] == 4.0

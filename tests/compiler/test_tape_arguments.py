@@ -8,7 +8,7 @@ from minigrad import Value
 from minigrad.core.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError
 
 
-def test_leaves_are_found_by_place_and_by_label(device):
+def test_leaves_are_indexed_by_position_and_label(device):
     a, b = Value(2.0, "a"), Value(3.0)
     tape = mg.Tape(a * b, device=device)
     assert tape.inputs[0] is a
@@ -18,7 +18,7 @@ def test_leaves_are_found_by_place_and_by_label(device):
     assert Value(2.0) not in tape.inputs  # == compares data, but membership is by identity
 
 
-def test_numbers_are_given_by_value_by_label_or_in_order_and_stay(device):
+def test_values_are_passed_by_leaf_label_or_order_and_stored(device):
     a, b = Value(2.0, "a"), Value(3.0, "b")
     tape = mg.Tape(a - b, device=device)
     assert tape.forward() == -1.0
@@ -30,7 +30,7 @@ def test_numbers_are_given_by_value_by_label_or_in_order_and_stay(device):
     assert (a.data, b.data) == (2.0, 3.0)
 
 
-def test_what_does_not_fit_is_refused_in_words_and_changes_nothing(device):
+def test_invalid_arguments_raise_and_change_nothing(device):
     a, b, other = Value(2.0, "a"), Value(3.0, "b"), Value(1.0, "c")
     c = a * b
     tape = mg.Tape(c + 1.0, device=device)
@@ -70,7 +70,7 @@ def test_only_values_of_a_graph_make_a_tape():
         mg.Tape(Value(1.0) * 2.0, device="tpu")
 
 
-def test_labels_that_two_leaves_share_name_neither():
+def test_an_ambiguous_label_raises():
     tape = mg.Tape(Value(1.0, "a") * Value(2.0, "a"))
     with pytest.raises(ArgumentError, match=r"2 leaves have the label 'a'\. Pass the Value itself"):
         tape.forward({"a": 1.0})
@@ -86,7 +86,7 @@ def test_several_outputs_need_a_gradient_each(device):
     assert tape.gradients == {a: 43.0}
 
 
-def test_samples_that_do_not_fit_are_refused_in_words():
+def test_invalid_samples_raise():
     w, x = Value(3.0, "w"), Value(1.0, "x")
     tape = mg.Tape(w * x, parameters=[w])
     for samples, error, words in [

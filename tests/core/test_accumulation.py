@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.core.dispatch import kernels_of
+from minigrad.core.dispatch import get_kernels
 from minigrad.core.errors import DTypeError, GraphError, ShapeError
 from minigrad.core.op import OPS, Op
 from needs import needs
-from parity import ours, theirs
+from parity import minigrad_functions, torch_functions
 from strategies import PARITY
 
 
-def leaves(*given):
-    return [mg.tensor(numbers, requires_grad=True) for numbers in given]
+def leaves(*arrays):
+    return [mg.tensor(values, requires_grad=True) for values in arrays]
 
 
 # --- accumulation ---
@@ -32,7 +32,7 @@ def test_gradients_add_up_with_and_without_a_graph(first, second):
     assert x.grad.tolist() == [16.0, 33.0]
 
 
-def test_a_gradient_with_a_graph_that_was_added_to_is_differentiated():
+def test_an_accumulated_gradient_with_a_graph_is_differentiable():
     (x,) = leaves([2.0, 3.0])
     (x * x).sum().backward()
     (x * x * x).sum().backward(create_graph=True)
@@ -45,7 +45,7 @@ def test_a_gradient_with_a_graph_that_was_added_to_is_differentiated():
 
 
 @pytest.mark.parametrize("create_graph", [False, True])
-def test_gradients_share_memory_neither_with_each_other_nor_with_the_given_one(create_graph):
+def test_gradients_share_no_memory(create_graph):
     a, b = leaves([2.0, 3.0], [4.0, 5.0])
     seed = mg.ones(2)
     (a + b.reshape(2, 1).reshape(2)).backward(seed, create_graph=create_graph)
@@ -54,25 +54,25 @@ def test_gradients_share_memory_neither_with_each_other_nor_with_the_given_one(c
     assert (a.grad.tolist(), b.grad.tolist(), seed.tolist()) == ([5.0, 5.0], [1.0, 1.0], [1.0, 1.0])
 
 
-def test_what_a_hook_saw_or_gave_is_not_added_to():
+def test_accumulation_does_not_modify_a_hooks_argument_or_result():
     (x,) = leaves([2.0, 3.0])
-    seen, given = [], mg.ones(2)
+    log, inputs = [], mg.ones(2)
     y = x + 1.0
-    y.register_hook(lambda g: seen.append(g))
-    x.register_hook(lambda g: (seen.append(g), given)[1])
+    y.register_hook(lambda g: log.append(g))
+    x.register_hook(lambda g: (log.append(g), inputs)[1])
     for _ in range(2):
         y.backward(mg.full((2,), 7.0), retain_graph=True)
-    assert [g.tolist() for g in seen] == [[7.0, 7.0]] * 4
-    assert given.tolist() == [1.0, 1.0]
+    assert [g.tolist() for g in log] == [[7.0, 7.0]] * 4
+    assert inputs.tolist() == [1.0, 1.0]
     assert x.grad.tolist() == [2.0, 2.0]
 
 
-def test_events_stay_as_they_were_when_gradients_are_written():
+def test_events_are_unaffected_by_writes_to_gradients():
     (x,) = leaves([2.0, 3.0])
-    with mg.record() as seen:
+    with mg.record() as log:
         (x * x).sum().backward()
     x.grad.zero_()
-    assert [event.total.tolist() for event in seen.events if event.target is x] == [[2.0, 3.0], [4.0, 6.0]]
+    assert [event.total.tolist() for event in log.events if event.target is x] == [[2.0, 3.0], [4.0, 6.0]]
 
 
 # --- slices ---
@@ -82,50 +82,50 @@ def parts_of(x):
     """Return overlapping slices, also of views, and the full tensor: in-place accumulation must affect nothing else."""
     a, b = x.chunk(2)
     diagonal = x[:2, :2].diagonal()
-    whole = x * 3.0
+    full = x * 3.0
     return (
-        (a * a).sum() + (b * 2.0).sin().sum() + x[1:3].exp().sum() + (diagonal**3).sum() + whole.sum() + x[0, 1] * x[0]
+        (a * a).sum() + (b * 2.0).sin().sum() + x[1:3].exp().sum() + (diagonal**3).sum() + full.sum() + x[0, 1] * x[0]
     )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_gradients_of_parts_are_what_they_are_when_somebody_listens(dtype):
+def test_slice_gradients_are_equal_with_and_without_listeners(dtype):
     x = mg.tensor(np.random.default_rng(0).normal(size=(4, 3)).astype(dtype), requires_grad=True)
     y = parts_of(x * 1.0).sum()
     (alone,) = mg.grad(y, x, retain_graph=True)
     with mg.record():
-        (heard,) = mg.grad(y, x, retain_graph=True)
+        (log,) = mg.grad(y, x, retain_graph=True)
     (graphed,) = mg.grad(y, x, create_graph=True)
-    assert alone.tolist() == heard.tolist() == graphed.tolist()
+    assert alone.tolist() == log.tolist() == graphed.tolist()
     assert [event.target for event in mg.autograd.events(y)][-1] is x
 
 
-def test_parts_of_a_tensor_bring_back_one_array_and_not_one_each(monkeypatch):
+def test_slices_of_a_tensor_accumulate_into_one_array(monkeypatch):
     x = mg.tensor(np.ones((64, 50), np.float32), requires_grad=True)
     y = x * 1.0
     loss = sum((row * k).sum() for k, row in enumerate(y.unbind()))
-    made = []
+    outputs = []
 
     def counting(a, *, shape, key):
-        made.append(shape)
-        return before(a, shape=shape, key=key)
+        outputs.append(shape)
+        return initial(a, shape=shape, key=key)
 
-    place = str(x.device)
-    before = kernels_of("index_backward")[place]
-    monkeypatch.setitem(kernels_of("index_backward"), place, counting)
+    index = str(x.device)
+    initial = get_kernels("index_backward")[index]
+    monkeypatch.setitem(get_kernels("index_backward"), index, counting)
     loss.backward()
-    assert made == [(64, 50)]
+    assert outputs == [(64, 50)]
     assert x.grad[:, 0].tolist() == [float(k) for k in range(64)]
 
 
-def test_a_part_of_what_was_handed_on_as_it_is_leaves_the_other_alone():
+def test_slice_accumulation_does_not_modify_a_shared_gradient():
     a, b = leaves([1.0, 2.0], [3.0, 4.0])
     y = a + b  # both receive the same array
     (y.sum() + a[0] * 5.0 + b[1:].sum() * 7.0).backward()
     assert (a.grad.tolist(), b.grad.tolist()) == ([6.0, 1.0], [1.0, 8.0])
 
 
-def test_parts_of_a_graph_that_was_freed_are_refused_also_in_place():
+def test_slices_of_a_freed_graph_raise():
     (x,) = leaves([1.0, 2.0, 3.0])
     y = x * 2.0
     first, second = y[0] * 1.0, y[1]
@@ -213,13 +213,13 @@ def hooked(gradient):
         ),
     ],
 )
-def test_a_gradient_that_does_not_fit_is_refused(use, gradient, kind, message):
+def test_an_invalid_gradient_raises(use, gradient, kind, message):
     with pytest.raises(kind) as error:
         use(gradient)
     assert str(error.value) == message
 
 
-def test_a_gradient_that_cannot_be_added_to_is_refused_before_any_is():
+def test_an_overlapping_grad_raises_before_any_accumulation():
     a, b = leaves([2.0, 3.0], [2.0, 3.0])
     a.grad, b.grad = mg.zeros(2), mg.zeros(1).expand(2)
     with pytest.raises(ShapeError, match=r"^backward: adding to grad: unsupported operation: more than one element"):
@@ -227,7 +227,7 @@ def test_a_gradient_that_cannot_be_added_to_is_refused_before_any_is():
     assert a.grad.tolist() == [0.0, 0.0]
 
 
-def test_a_given_gradient_takes_the_type_of_the_tensor():
+def test_a_gradient_is_cast_to_the_dtype_of_the_tensor():
     (x,) = leaves([2.0, 3.0])
     y = x * 2.0
     y.retain_grad()
@@ -240,7 +240,7 @@ def test_a_given_gradient_takes_the_type_of_the_tensor():
 # --- retained and freed memory ---
 
 
-def test_a_tensor_that_is_only_asked_for_keeps_what_it_saved():
+def test_an_input_of_grad_keeps_its_saved_tensors():
     (x,) = leaves([0.0])
     y = x.exp()
     mg.grad(y.sin().sum(), y)
@@ -249,14 +249,14 @@ def test_a_tensor_that_is_only_asked_for_keeps_what_it_saved():
 
 
 @pytest.mark.parametrize("device", ["numpy", "cpu"])
-def test_a_view_of_a_single_number_adds_to_what_that_received(device):
+def test_a_view_of_a_scalar_accumulates(device):
     x = mg.tensor(3.0, device=device, requires_grad=True)
     first, second = x[...], x + x
     mg.autograd.backward([first, second])
     assert x.grad.item() == 3.0
 
 
-def test_a_base_written_through_a_view_retains_the_gradient_of_what_it_is_then():
+def test_a_base_written_through_a_view_retains_its_new_gradient():
     (x,) = leaves([2.0, 3.0])
     base = x * 1.0
     base.retain_grad()
@@ -266,7 +266,7 @@ def test_a_base_written_through_a_view_retains_the_gradient_of_what_it_is_then()
 
 
 @pytest.mark.parametrize("grad", [False, True])
-def test_a_write_whose_tap_raises_counts_as_one(grad):
+def test_a_write_with_a_raising_tap_increments_the_version(grad):
     (x,) = leaves([2.0, 3.0])
     y = x * 1.0
     z = y * y
@@ -281,16 +281,16 @@ def test_a_write_whose_tap_raises_counts_as_one(grad):
         z.sum().backward()
 
 
-def test_what_a_hook_holds_is_given_up_without_the_cycle_collector():
+def test_a_hook_creates_no_reference_cycle():
     (x,) = leaves([2.0, 3.0])
-    y, held = x * 2.0, mg.ones(2)
-    alive = weakref.ref(held)
-    y.register_hook(lambda g, held=held: g * held)
+    y, reference = x * 2.0, mg.ones(2)
+    alive = weakref.ref(reference)
+    y.register_hook(lambda g, captured=reference: g * captured)
     gc.disable()
-    del y, held
-    gone = alive() is None
+    del y, reference
+    is_freed = alive() is None
     gc.enable()
-    assert gone
+    assert is_freed
 
 
 WRITTEN = {
@@ -306,20 +306,20 @@ WRITTEN = {
 
 @pytest.mark.parity
 @pytest.mark.parametrize("name", WRITTEN)
-def test_the_first_of_several_results_can_be_written_in_place(name):
+def test_the_first_of_several_outputs_can_be_written_in_place(name):
     needs("torch")
     array = np.random.default_rng(0).normal(size=(3, 4))
-    found = []
-    for F, new in ((ours(), mg.tensor), (theirs(), theirs().tensor)):
+    results = []
+    for F, new in ((minigrad_functions(), mg.tensor), (torch_functions(), torch_functions().tensor)):
         x = new(array, requires_grad=True)
         y = WRITTEN[name](F, x)
         y.mul_(2.0)
         (y * y).sum().backward()
-        found.append(x.grad.numpy())
-    np.testing.assert_allclose(*found, rtol=1e-10)
+        results.append(x.grad.numpy())
+    np.testing.assert_allclose(*results, rtol=1e-10)
 
 
-def test_an_index_that_was_overwritten_is_refused():
+def test_a_modified_saved_index_raises():
     (x,) = leaves([2.0, 3.0])
     values, index = x.sort()
     index.add_(1)
@@ -327,7 +327,7 @@ def test_an_index_that_was_overwritten_is_refused():
         values.sum().backward()
 
 
-def test_a_rule_whose_gradient_does_not_fit_is_refused():
+def test_a_rule_with_an_invalid_gradient_shape_raises():
     op = Op("shrinks", "{a}", vjp=(lambda g: OPS["sum_to"](g, shape=()),), listed=False)
     mg.kernel("shrinks", mg.get_default_device())(lambda a: a * 1)
     (x,) = leaves([2.0, 3.0])
@@ -339,7 +339,7 @@ def test_a_rule_whose_gradient_does_not_fit_is_refused():
     )
 
 
-def test_a_gradient_with_a_graph_is_not_copied_without_it():
+def test_deepcopy_of_a_gradient_with_a_graph_raises():
     (x,) = leaves([2.0, 3.0])
     (x * x).sum().backward()
     copied = copy.deepcopy(x)
@@ -353,7 +353,7 @@ def test_a_gradient_with_a_graph_is_not_copied_without_it():
 
 
 @pytest.mark.filterwarnings("ignore:Using backward")  # PyTorch warns about create_graph
-def test_backward_of_several_tensors_and_to_chosen_ones_is_pytorch_s():
+def test_backward_with_several_tensors_and_inputs_matches_pytorch():
     import torch
 
     def run(library, backward):
@@ -362,31 +362,31 @@ def test_backward_of_several_tensors_and_to_chosen_ones_is_pytorch_s():
         shared = x * w
         y, z = shared.exp(), (shared * x).sum()
         y.retain_grad()
-        found = []
+        results = []
 
         def gradients():
             return [None if a.grad is None else a.grad.tolist() for a in (x, w, y)]
 
         backward([y, z], [library.tensor([1.0, 2.0, -1.0]), None], retain_graph=True)
-        found.append(gradients())
+        results.append(gradients())
         backward(z, inputs=[w], retain_graph=True)
-        found.append(gradients())
+        results.append(gradients())
         z.backward(inputs=x, retain_graph=True)
-        found.append(gradients())
+        results.append(gradients())
         backward((z, z), create_graph=True, inputs=[x, w])
-        found.append(gradients())
+        results.append(gradients())
         backward(x.grad.sum() + w.grad.sum(), inputs=w)
-        return [*found, gradients()]
+        return [*results, gradients()]
 
-    found = run(mg, mg.autograd.backward), run(torch, torch.autograd.backward)
-    for a, b in zip(*found, strict=True):
+    results = run(mg, mg.autograd.backward), run(torch, torch.autograd.backward)
+    for a, b in zip(*results, strict=True):
         for x, y in zip(a, b, strict=True):
             assert (x is None) == (y is None)
             if x is not None:
                 np.testing.assert_allclose(x, y, rtol=PARITY["float32"])
 
 
-def test_backward_of_several_passes_what_they_share_once_and_frees_it():
+def test_backward_of_several_tensors_traverses_the_shared_graph_once():
     x = mg.ones(2, requires_grad=True)
     shared = x.exp()
     mg.autograd.backward([shared.sum(), (shared * 2).sum()])

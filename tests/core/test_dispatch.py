@@ -3,19 +3,19 @@
 import pytest
 
 import minigrad as mg
-from minigrad.core.dispatch import Call, dispatch, runner, tapped
+from minigrad.core.dispatch import Call, dispatch, is_tapped, register_runner
 from minigrad.core.errors import DeviceError
-from minigrad.core.modes import detour
+from minigrad.core.modes import slow_path
 from minigrad.core.op import Op
 
 
-def test_a_tap_gets_op_device_operands_attributes_destination_result_and_time():
-    seen: list[Call] = []
-    with mg.tap(seen.append):
-        assert tapped()
+def test_a_tap_receives_op_device_operands_attributes_out_result_and_time():
+    log: list[Call] = []
+    with mg.tap(log.append):
+        assert is_tapped()
         dispatch("add", "python", (2.0, 3.0))
-    assert not tapped()
-    (call,) = seen
+    assert not is_tapped()
+    (call,) = log
     assert (call.op, call.device, call.inputs, call.attrs, call.out, call.result) == (
         "add",
         "python",
@@ -27,7 +27,7 @@ def test_a_tap_gets_op_device_operands_attributes_destination_result_and_time():
     assert 0 <= call.seconds < 1
 
 
-def test_taps_nest_and_close_when_an_error_passes():
+def test_taps_nest_and_exit_on_exceptions():
     outer, inner = [], []
 
     def fail():
@@ -43,7 +43,7 @@ def test_taps_nest_and_close_when_an_error_passes():
     assert [c.op for c in inner] == ["add"]
 
 
-def test_a_mutation_is_explicit_and_refused_where_numbers_cannot_be_written():
+def test_out_is_explicit_and_raises_for_immutable_values():
     with pytest.raises(DeviceError) as error:
         dispatch("add", "python", (1.0, 2.0), out=3.0)
     assert str(error.value) == "add: out= is not supported on the device 'python', whose values are immutable."
@@ -52,20 +52,20 @@ def test_a_mutation_is_explicit_and_refused_where_numbers_cannot_be_written():
 def test_a_device_with_a_runner_decides_how_its_kernels_are_called():
     calls = []
     mg.kernel("test_fill", "test_device")(lambda a, *, value: a * value)
-    runner("test_device")(lambda kernel, inputs, attrs, out: calls.append(out) or kernel(*inputs, **attrs))
+    register_runner("test_device")(lambda kernel, inputs, attrs, out: calls.append(out) or kernel(*inputs, **attrs))
     buffer = object()
     assert dispatch("test_fill", "test_device", (3.0,), {"value": 2.0}, out=buffer) == 6.0
     assert calls == [buffer]
 
 
-def test_values_compute_inline_only_while_nobody_listens():
-    reasons = len(detour.reasons)
+def test_values_use_the_fast_path_only_without_listeners():
+    reasons = len(slow_path.reasons)
     with mg.tap(lambda call: None), mg.scope("s"):
-        assert len(detour.reasons) == reasons + 2
-    assert len(detour.reasons) == reasons
+        assert len(slow_path.reasons) == reasons + 2
+    assert len(slow_path.reasons) == reasons
 
 
-def test_a_kernel_may_compute_with_tensors_and_numpy_does_not_warn_there():
+def test_a_kernel_may_use_tensors_without_numpy_warnings():
     import numpy as np
 
     op = Op("by_tensors", "{a}", vjp=(None,), listed=False)

@@ -17,18 +17,19 @@ def test_every_pair_promotes_as_in_pytorch(torch):
 
 @pytest.mark.parity
 def test_every_triple_of_ranks_promotes_as_in_pytorch(torch):
-    for a, b, number in itertools.product(DTYPES.values(), DTYPES.values(), (True, 2, 2.0)):
+    for a, b, value in itertools.product(DTYPES.values(), DTYPES.values(), (True, 2, 2.0)):
         with_dims = torch.ones(2, dtype=getattr(torch, a.name))
         scalar = torch.ones((), dtype=getattr(torch, b.name))
         expected = str(torch.result_type(with_dims, scalar))[6:]
         assert result_type([a], [b]).name == expected
         assert (
-            result_type([a], numbers=[dtypes.of_number(number)]).name == str(torch.result_type(with_dims, number))[6:]
+            result_type([a], numbers=[dtypes.dtype_of_scalar(value)]).name
+            == str(torch.result_type(with_dims, value))[6:]
         )
-        assert result_type([], [b], [dtypes.of_number(number)]).name == str(torch.result_type(scalar, number))[6:]
+        assert result_type([], [b], [dtypes.dtype_of_scalar(value)]).name == str(torch.result_type(scalar, value))[6:]
 
 
-def test_a_type_can_be_named_in_python_s_and_numpy_s_words():
+def test_a_dtype_can_be_given_as_python_type_or_numpy_dtype():
     import numpy as np
 
     assert [as_dtype(x) for x in (float, int, bool, "int32", np.dtype("uint8"), np.dtype("float64"))] == [
@@ -47,11 +48,11 @@ def test_a_type_can_be_named_in_python_s_and_numpy_s_words():
     )
 
 
-def test_the_default_float_can_be_changed_to_a_float_only():
+def test_the_default_dtype_must_be_floating_point():
     assert get_default_dtype() is dtypes.float32
     try:
         set_default_dtype(dtypes.float64)
-        assert dtypes.of_number(1.0) is dtypes.float64
+        assert dtypes.dtype_of_scalar(1.0) is dtypes.float64
         assert as_dtype(float) is dtypes.float64
     finally:
         set_default_dtype(dtypes.float32)

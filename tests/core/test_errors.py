@@ -25,16 +25,16 @@ def test_printable_keeps_lines_tabs_accents_and_joined_emoji():
 
 
 @pytest.mark.parametrize("kind", [MinigradError, ArgumentError, MissingFileError])
-def test_the_text_of_an_error_commands_no_terminal(kind):
+def test_error_messages_escape_control_characters(kind):
     assert str(kind(f"there is no {LOUD}")) == f"there is no {QUIET}"
 
 
-def test_an_operation_is_called_by_an_identifier():
+def test_an_op_name_must_be_an_identifier():
     with pytest.raises(DeclarationError, match=r"Op '<b>': the name must be an identifier"):
         mg.Op("<b>", "{a}", vjp=(None,))
 
 
-def test_modules_tables_optimizers_and_trainings_are_printed_without_commands(tmp_path, capsys):
+def test_reprs_escape_control_characters(tmp_path, capsys):
     needs("numpy")
     model = mg.nn.Sequential()
     model.add_module(f"x{LOUD}", mg.nn.Linear(1, 1))
@@ -52,7 +52,7 @@ def test_modules_tables_optimizers_and_trainings_are_printed_without_commands(tm
     assert f"z{QUIET}=" in capsys.readouterr().err
 
 
-def test_where_in_a_model_an_error_arose_is_told_without_commands():
+def test_the_scope_note_of_an_error_escapes_control_characters():
     needs("numpy")
     model = mg.nn.Sequential()
     model.add_module(f"x{LOUD}", mg.nn.Linear(2, 2))
@@ -61,18 +61,18 @@ def test_where_in_a_model_an_error_arose_is_told_without_commands():
     assert f"in Sequential: x{QUIET}, Linear" in "".join(traceback.format_exception_only(caught.value))
 
 
-def test_the_command_says_names_and_folders_without_commands(tmp_path, capsys, monkeypatch):
+def test_the_cli_escapes_control_characters(tmp_path, capsys, monkeypatch):
     assert main(["lab", "--copy", str(tmp_path / "a\x1b[2Jb")]) == 0
     assert rf"{tmp_path}/a\x1b[2Jb: " in capsys.readouterr().out
     needs("numpy")
     monkeypatch.setenv("MINIGRAD_DATA", str(tmp_path / "a\x1b[2Jb"))
     assert main(["data"]) == 0
     assert main(["tour", "--epochs", "1", "--out", str(tmp_path / "a\x1b[2Jb.html")]) == 0
-    monkeypatch.setattr(doctor, "_findings", lambda: iter([doctor.Finding("ok", "a\x1b[2Jb", "a\x1b[2Jb")]))
+    monkeypatch.setattr(doctor, "_run_checks", lambda: iter([doctor.Finding("ok", "a\x1b[2Jb", "a\x1b[2Jb")]))
     assert main(["doctor"]) == 0
-    said = capsys.readouterr().out
-    assert "\x1b" not in said
-    assert said.count(r"a\x1b[2Jb") >= 7
+    message = capsys.readouterr().out
+    assert "\x1b" not in message
+    assert message.count(r"a\x1b[2Jb") >= 7
     assert main(["torch", "a\x1b[2Jb"]) == 2
     assert capsys.readouterr().err.endswith(" has no a\\x1b[2Jb\n")
 
@@ -165,7 +165,7 @@ def make(library, call):
 
 @merge_cases
 @pytest.mark.parametrize(("kind", "call", "builtin"), mistakes())
-def test_a_mistake_is_an_error_of_ours_and_the_builtin_that_pytorch_raises(kind, call, builtin):
+def test_a_mistake_raises_a_subclass_of_pytorchs_builtin(kind, call, builtin):
     needs("numpy")
     with pytest.raises(getattr(errors, kind)) as caught:
         make(mg, call)
@@ -175,7 +175,7 @@ def test_a_mistake_is_an_error_of_ours_and_the_builtin_that_pytorch_raises(kind,
 @merge_cases
 @pytest.mark.parity
 @pytest.mark.parametrize(("kind", "call", "builtin"), mistakes())
-def test_pytorch_raises_that_builtin_for_the_mistake(torch, kind, call, builtin):
+def test_pytorch_raises_the_same_builtin(torch, kind, call, builtin):
     with pytest.raises(getattr(builtins, builtin)):
         make(torch, call)
 

@@ -5,7 +5,7 @@ import pytest
 import minigrad as mg
 
 
-def test_set_grad_enabled_lasts_as_a_call_and_not_as_a_block():
+def test_set_grad_enabled_persists_as_a_call_but_not_as_a_context():
     with mg.set_grad_enabled(False):
         assert not mg.is_grad_enabled()
         with mg.set_grad_enabled(True):
@@ -21,7 +21,7 @@ def test_set_grad_enabled_lasts_as_a_call_and_not_as_a_block():
 
 
 @pytest.mark.parametrize("block", [mg.no_grad, mg.inference_mode, lambda: mg.set_grad_enabled(False)])
-def test_a_block_restores_the_mode_after_an_error(block):
+def test_a_context_restores_the_mode_after_an_exception(block):
     def failing():
         with block():
             modes.append(mg.is_grad_enabled())
@@ -33,7 +33,7 @@ def test_a_block_restores_the_mode_after_an_error(block):
     assert [*modes, mg.is_grad_enabled()] == [False, True]
 
 
-def test_a_decorator_holds_in_calls_alone():
+def test_a_decorator_applies_during_calls_only():
     @mg.set_grad_enabled(False)
     def product(x):
         return x * 3.0
@@ -43,7 +43,7 @@ def test_a_decorator_holds_in_calls_alone():
     assert mg.is_grad_enabled()
 
 
-def test_scopes_nest_and_each_entry_is_another():
+def test_scopes_nest_and_each_entry_is_distinct():
     with mg.scope("layer"), mg.scope("neuron"):
         first = mg.Value(1.0) * 2.0
     with mg.scope("layer"):

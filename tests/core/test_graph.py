@@ -11,7 +11,7 @@ from minigrad.core.errors import GraphError
 from minigrad.core.op import OPS, POSITIVE
 
 
-def test_a_kernel_that_is_missing_says_where_there_is_one():
+def test_a_missing_kernel_error_lists_the_devices_with_one():
     mg.kernel("counted", "python")(lambda a: a)
     with pytest.raises(mg.errors.DeviceError) as error:
         mg.dispatch("counted", "abacus", (1.0,))
@@ -20,7 +20,7 @@ def test_a_kernel_that_is_missing_says_where_there_is_one():
     )
 
 
-def test_topological_order_puts_operands_first_and_first_operands_first():
+def test_topological_order_visits_operands_first_in_order():
     a, b = Value(1.0, "a"), Value(2.0, "b")
     c = a * b
     d = c + a
@@ -28,12 +28,12 @@ def test_topological_order_puts_operands_first_and_first_operands_first():
     assert mg.topological([b, d]) == [b, a, c, d]
 
 
-def test_events_tell_each_product_in_order():
+def test_events_report_each_contribution_in_order():
     a, b = Value(2.0, "a"), Value(-3.0, "b")
     c = a * b
     d = c + a
-    told = [(e.source, e.target, e.slot, e.upstream, e.local, e.contribution, e.total) for e in mg.events(d)]
-    assert told == [
+    outputs = [(e.source, e.target, e.slot, e.upstream, e.local, e.contribution, e.total) for e in mg.events(d)]
+    assert outputs == [
         (d, c, 0, 1.0, 1.0, 1.0, 1.0),
         (d, a, 1, 1.0, 1.0, 1.0, 1.0),
         (c, a, 0, 1.0, -3.0, -3.0, -2.0),
@@ -41,7 +41,7 @@ def test_events_tell_each_product_in_order():
     ]
 
 
-def test_looking_at_a_backward_pass_leaves_no_trace():
+def test_events_have_no_side_effects():
     a = Value(3.0)
     y = a * a
     y.backward()
@@ -50,7 +50,7 @@ def test_looking_at_a_backward_pass_leaves_no_trace():
     assert mg.topological([y]) == [a, y]
 
 
-def test_record_keeps_the_events_of_backward_and_of_grad_inside_the_block_only():
+def test_record_stores_events_of_backward_and_grad_inside_the_block_only():
     a = Value(3.0)
     y = a * a
     with mg.record() as outer:
@@ -63,12 +63,12 @@ def test_record_keeps_the_events_of_backward_and_of_grad_inside_the_block_only()
     assert repr(inner) == "Recording(2 events)"
 
 
-def test_events_of_a_backward_with_create_graph_hold_numbers():
+def test_events_of_a_backward_with_create_graph_contain_floats():
     a = Value(3.0)
-    with mg.record() as seen:
+    with mg.record() as log:
         (a * a * a).backward(create_graph=True)
-    assert [e.contribution for e in seen.events] == [3.0, 9.0, 9.0, 9.0]
-    assert all(type(e.total) is float for e in seen.events)
+    assert [e.contribution for e in log.events] == [3.0, 9.0, 9.0, 9.0]
+    assert all(type(e.total) is float for e in log.events)
 
 
 def test_a_tap_sees_the_arithmetic_of_forward_and_backward_and_changes_no_bit():
@@ -79,34 +79,34 @@ def test_a_tap_sees_the_arithmetic_of_forward_and_backward_and_changes_no_bit():
         return y.data, x.grad
 
     quiet = run()
-    with mg.tap(lambda call: seen.append(call.op)):
-        seen: list[str] = []
+    with mg.tap(lambda call: log.append(call.op)):
+        log: list[str] = []
         watched = run()
     assert watched == quiet
-    assert seen == ["mul", "tanh", "mul", "sub", "mul", "mul", "mul", "add"]
+    assert log == ["mul", "tanh", "mul", "sub", "mul", "mul", "mul", "add"]
     assert type(watched[1]) is float
 
 
-def test_looking_and_recording_are_not_heard_by_a_tap():
+def test_events_and_recordings_do_not_call_taps():
     x = Value(0.5)
-    heard = []
-    with mg.tap(lambda call: heard.append(call.op)):
+    log = []
+    with mg.tap(lambda call: log.append(call.op)):
         y = x.sin()
         mg.events(y)
         with mg.record():
             y.backward()
-    assert heard == ["sin", "cos", "mul"]
+    assert log == ["sin", "cos", "mul"]
 
 
-def test_a_tap_that_computes_does_not_hear_itself():
+def test_a_tap_is_not_called_for_its_own_kernels():
     sums = []
     with mg.tap(lambda call: sums.append((Value(call.result) + 1.0).data)):
         Value(1.0) * 2.0
     assert sums == [3.0]
 
 
-def test_a_kernel_replaced_by_the_reader_is_used_from_then_on():
-    original = dispatch.kernels_of("sin")["python"]
+def test_a_replaced_kernel_takes_effect():
+    original = dispatch.get_kernels("sin")["python"]
     try:
         mg.kernel("sin", "python")(lambda a: 42.0)
         assert Value(1.0).sin().data == 42.0
@@ -115,7 +115,7 @@ def test_a_kernel_replaced_by_the_reader_is_used_from_then_on():
     assert Value(0.0).sin().data == 0.0
 
 
-def test_no_grad_makes_leaves_that_need_no_gradient_and_ends_with_its_block():
+def test_no_grad_creates_leaves_and_ends_on_exit():
     a = Value(2.0)
     with mg.no_grad():
         y = a * a
@@ -136,7 +136,7 @@ def test_no_grad_decorates_a_function():
     assert square(Value(3.0)).inputs == ()
 
 
-def test_a_mode_can_be_entered_again_and_decorates_with_or_without_brackets():
+def test_a_mode_is_reentrant_and_decorates_with_or_without_parentheses():
     block = mg.no_grad()
     for _ in range(2):
         with block, block:
@@ -152,7 +152,7 @@ def test_a_mode_can_be_entered_again_and_decorates_with_or_without_brackets():
     assert square.__doc__ == "Return the square."
 
 
-def test_a_scope_that_decorates_is_joined_to_the_one_around_the_call():
+def test_a_decorating_scope_nests_in_the_scope_of_the_call():
     @mg.scope("inner")
     def double(x):
         return x * 2.0
@@ -162,50 +162,50 @@ def test_a_scope_that_decorates_is_joined_to_the_one_around_the_call():
     assert double(Value(1.0)).scope == "inner"
 
 
-def test_nested_recordings_keep_the_lines_that_the_outer_one_asked_for():
+def test_nested_recordings_inherit_lines():
     with mg.record(lines=True), mg.record():
         y = Value(1.0) * 2.0
     assert y.line is not None
 
 
-def test_backward_records_no_graph_of_its_own_at_first_order():
+def test_first_order_backward_records_no_graph():
     x = Value(3.0)
-    made = []
-    with mg.tap(lambda call: made.append(mg.is_grad_enabled())):
+    outputs = []
+    with mg.tap(lambda call: outputs.append(mg.is_grad_enabled())):
         (x * x).backward()
-    assert made == [True, False, False, False]
+    assert outputs == [True, False, False, False]
 
 
-def test_scopes_nest_and_close_when_an_error_passes():
-    made = []
+def test_scopes_nest_and_exit_on_exceptions():
+    outputs = []
 
     def build():
         with mg.scope("layer1"), mg.scope("neuron0"):
-            made.append(Value(1.0) * 2.0)
+            outputs.append(Value(1.0) * 2.0)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         build()
-    (inside,) = made
+    (inside,) = outputs
     assert inside.scope == "layer1/neuron0"
     assert inside.inputs[0].scope == "layer1/neuron0"
     assert (Value(1.0) * 2.0).scope == ""
 
 
-def test_modes_belong_to_their_thread():
-    seen = {}
+def test_modes_are_thread_local():
+    log = {}
 
     def other():
-        seen["scope"], seen["grad"] = (Value(1.0) * 2.0).scope, mg.is_grad_enabled()
+        log["scope"], log["grad"] = (Value(1.0) * 2.0).scope, mg.is_grad_enabled()
 
     with mg.scope("mine"), mg.no_grad():
         thread = threading.Thread(target=other)
         thread.start()
         thread.join()
-    assert seen == {"scope": "", "grad": True}
+    assert log == {"scope": "", "grad": True}
 
 
-def test_record_lines_remembers_where_each_op_was_written():
+def test_record_lines_stores_the_source_line_of_each_op():
     a = Value(2.0)
     with mg.record(lines=True):
         y = a * a  # the line that the test looks up
@@ -215,7 +215,7 @@ def test_record_lines_remembers_where_each_op_was_written():
     assert (a * a).line is None
 
 
-def test_a_number_replaced_after_its_use_is_refused_before_any_gradient_is_written():
+def test_a_modified_leaf_raises_before_any_gradient_changes():
     a, b = Value(2.0, "a"), Value(3.0, "b")
     y = a * b
     z = y + a
@@ -229,7 +229,7 @@ def test_a_number_replaced_after_its_use_is_refused_before_any_gradient_is_writt
     assert (a.grad, b.grad, y.grad, z.grad) == (None, None, None, None)
 
 
-def test_a_number_replaced_is_no_matter_to_a_rule_that_does_not_read_it():
+def test_a_modified_leaf_is_valid_for_rules_that_do_not_read_it():
     a, b = Value(2.0), Value(3.0)
     y = a + b
     b.data = 9.0
@@ -247,7 +247,7 @@ def test_domains_are_where_tests_sample():
     assert (POSITIVE.low, POSITIVE.high, POSITIVE.kinks) == (0.25, 3.0, ())
 
 
-def test_a_generator_is_inside_the_block_between_its_yields_only():
+def test_a_decorated_generator_is_in_the_mode_between_yields_only():
     @mg.no_grad
     def steps():
         got = yield mg.is_grad_enabled()
@@ -263,18 +263,18 @@ def test_a_generator_is_inside_the_block_between_its_yields_only():
     assert mg.is_grad_enabled()
 
 
-def test_a_second_backward_through_a_freed_graph_says_how_to_keep_it():
+def test_a_second_backward_suggests_retain_graph():
     a = mg.tensor(2.0, requires_grad=True)
     y = mg.tanh(a)
     y.backward()
-    before = a.grad.item()
+    initial = a.grad.item()
     with pytest.raises(GraphError) as error:
         y.backward()
     assert str(error.value) == (
         "backward: trying to backward through the graph a second time: tanh freed its saved tensors.\n"
         "  Write backward(retain_graph=True) the first time, or recompute the expression."
     )
-    assert a.grad.item() == before
+    assert a.grad.item() == initial
 
 
 def test_a_long_chain_is_differentiated_and_deleted_without_recursion():

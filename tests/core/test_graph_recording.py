@@ -9,14 +9,14 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.errors import GraphError
-from minigrad.core.modes import detour
+from minigrad.core.modes import slow_path
 
 
-def _leaf(*numbers):
-    return mg.tensor(list(numbers), requires_grad=True)
+def _leaf(*values):
+    return mg.tensor(list(values), requires_grad=True)
 
 
-def test_recorded_step_keeps_a_copy_of_its_output():
+def test_a_recorded_node_stores_a_copy_of_its_output():
     x = _leaf(1.0, 2.0)
     with mg.record():
         y = x * x
@@ -28,7 +28,7 @@ def test_recorded_step_keeps_a_copy_of_its_output():
     assert z.grad_fn.output.tolist() == [2.0, 5.0]
 
 
-def test_recorded_write_in_place_keeps_each_state():
+def test_a_recorded_inplace_write_stores_each_state():
     x = _leaf(1.0, 2.0)
     with mg.record():
         y = x * 3.0
@@ -40,7 +40,7 @@ def test_recorded_write_in_place_keeps_each_state():
     assert outputs == [[3.0, 6.0], [4.0, 7.0], [7.0, 7.0]]
 
 
-def test_recorded_pass_frees_nothing_and_keeps_gradients_of_intermediates():
+def test_a_recorded_pass_retains_the_graph_and_intermediate_gradients():
     x = _leaf(1.0, 2.0)
     with mg.record():
         y = x * x
@@ -55,7 +55,7 @@ def test_recorded_pass_frees_nothing_and_keeps_gradients_of_intermediates():
         z.backward()
 
 
-def test_free_is_still_to_be_had_inside_a_recording():
+def test_retain_graph_false_frees_inside_a_recording():
     x = _leaf(1.0)
     with mg.record():
         y = x * x
@@ -77,40 +77,40 @@ def test_operations_with_several_outputs_are_recorded():
 
 
 @pytest.mark.parametrize("recorded", [False, True])
-def test_step_knows_its_constants_after_backward_has_freed_it(recorded):
+def test_a_freed_node_still_has_its_constants(recorded):
     x, mask = _leaf(1.0, 2.0), mg.tensor([0.0, 1.0])
     with mg.record() if recorded else mg.scope("plain"):
         y = x * mask
         z = y + 2.0
     z.backward(mg.ones(2), retain_graph=False)
-    leaf, found = y.grad_fn.constants
-    assert (leaf, found is mask, z.grad_fn.constants) == (None, True, (None, 2.0))
+    leaf, results = y.grad_fn.constants
+    assert (leaf, results is mask, z.grad_fn.constants) == (None, True, (None, 2.0))
 
 
 def test_large_constants_are_kept_inside_a_recording_only():
     x, large = mg.ones(100, 100, requires_grad=True), mg.ones(100, 100)
     alive = weakref.ref(large)
     with mg.record():
-        kept = x + large
+        kept_tensor = x + large
     freed = x + large
     by_way_of_a_view = x + large.view(10_000)[:100]
     assert freed.grad_fn.constants[1] is large
     assert by_way_of_a_view.grad_fn.constants[1].tolist() == [1.0] * 100
     del large
-    assert kept.grad_fn.constants[1] is alive()
-    del kept
+    assert kept_tensor.grad_fn.constants[1] is alive()
+    del kept_tensor
     assert alive() is None
     assert freed.grad_fn.constants == by_way_of_a_view.grad_fn.constants == (None, None)
 
 
-def test_a_small_constant_leaves_its_array_behind_and_makes_no_cycle():
+def test_a_small_constant_is_kept_as_an_array_without_a_cycle():
     x, state = _leaf(1.0, 2.0), mg.tensor([3.0, 4.0])
     y = x + state
-    step, (_, found) = y.grad_fn, y.grad_fn.constants
-    assert found is state
+    step, (_, results) = y.grad_fn, y.grad_fn.constants
+    assert results is state
     state.copy_(y)  # now the state refers to the step
     watched = weakref.ref(step)
-    del step, found, y
+    del step, results, y
     assert watched() is not None
     del state
     assert watched() is None, "without a collection of cycles"
@@ -118,7 +118,7 @@ def test_a_small_constant_leaves_its_array_behind_and_makes_no_cycle():
     assert y.grad_fn.constants[1].tolist() == [3.0, 4.0]
 
 
-def test_a_constant_that_is_written_in_place_is_kept_as_it_was_before():
+def test_a_constant_keeps_its_value_before_an_inplace_write():
     x, total, rows = _leaf(1.0, 2.0), mg.tensor([3.0, 4.0]), mg.zeros(2, 2)
     total += x
     rows[0] = x
@@ -126,7 +126,7 @@ def test_a_constant_that_is_written_in_place_is_kept_as_it_was_before():
     assert (rows.grad_fn.name, rows.grad_fn.constants[0].tolist()) == ("OverwriteBackward", [[1.0, 2.0], [0.0, 0.0]])
 
 
-def test_without_a_recording_nothing_is_kept():
+def test_without_a_recording_nothing_is_stored():
     x = _leaf(1.0)
     y = x * x
     with mg.scope("layer"):
@@ -149,7 +149,7 @@ def test_anomaly_mode_keeps_no_graph():
         y.backward()
 
 
-def test_step_tells_its_scope_and_line():
+def test_a_node_has_a_scope_and_a_line():
     x = _leaf(1.0)
     with mg.record(lines=True), mg.scope("attention"):
         y = x * x
@@ -162,23 +162,23 @@ def test_step_tells_its_scope_and_line():
 # --- events ---
 
 
-def test_events_change_nothing():
+def test_events_of_tensors_have_no_side_effects():
     x = _leaf(1.0, 2.0)
     called = []
     x.register_hook(called.append)
     y = x * x
     z = mg.functional.dropout(y, 0.5).sum()
-    before = mg.get_rng_state().tolist()
-    with mg.record() as seen:
+    initial = mg.get_rng_state().tolist()
+    with mg.record() as log:
         first, second = mg.events(z), mg.events(z)
     assert [e.contribution.tolist() for e in first] == [e.contribution.tolist() for e in second]
-    assert (x.grad, y.grad, y.grad_fn.grad, called, seen.events) == (None, None, None, [], [])
-    assert mg.get_rng_state().tolist() == before
+    assert (x.grad, y.grad, y.grad_fn.grad, called, log.events) == (None, None, None, [], [])
+    assert mg.get_rng_state().tolist() == initial
     z.backward()
     assert len(called) == 1
 
 
-def test_events_leave_the_random_state_alone_though_a_rule_draws():
+def test_events_restore_the_random_state():
     draws = mg.Op("recording_draws", "{a}", vjp=(lambda g, a: g * float(np.asarray(mg.rand(1).numpy())[0]),))
     mg.kernel("recording_draws", mg.get_default_device())(lambda a: a + 0.0)
     try:
@@ -196,12 +196,12 @@ def test_events_leave_the_random_state_alone_though_a_rule_draws():
 # --- scopes ---
 
 
-def test_each_entry_of_a_scope_is_its_own():
-    found = []
+def test_each_entry_of_a_scope_is_distinct():
+    results = []
     for _ in range(2):
         with mg.scope("outer"), mg.scope("inner"):
-            found.append((mg.Value(1.0) + 1.0).scope)
-    first, second = found
+            results.append((mg.Value(1.0) + 1.0).scope)
+    first, second = results
     assert first == second == "outer/inner"
     assert first is not second
     assert (first.name, first.outer, first.outer.outer) == ("inner", "outer", None)
@@ -215,29 +215,29 @@ def test_nodes_of_one_entry_share_its_scope():
 
 
 @pytest.mark.parametrize("name", ["x" * 10_000, "<script>alert(1)</script>", "🙂/“", "", "\x00\n"])
-def test_a_scope_may_be_called_anything(name):
+def test_a_scope_accepts_any_name(name):
     with mg.scope("outer"), mg.scope(name):
         a = mg.Value(1.0)
     assert a.scope == f"outer/{name}"
     assert a.scope.name == name
 
 
-def test_a_scope_that_was_pickled_or_copied_is_a_text():
+def test_a_pickled_or_copied_scope_is_a_str():
     with mg.scope("layer"):
         a = mg.Value(1.0)
-    for again in (pickle.loads(pickle.dumps(a)), copy.deepcopy(a)):
-        assert again.scope == "layer"
-        assert type(again.scope) is str
+    for second in (pickle.loads(pickle.dumps(a)), copy.deepcopy(a)):
+        assert second.scope == "layer"
+        assert type(second.scope) is str
 
 
-def test_recording_leaves_no_reason_behind():
-    before = len(detour.reasons)
+def test_recording_restores_the_fast_path():
+    initial = len(slow_path.reasons)
     with pytest.raises(ZeroDivisionError), mg.record(), mg.scope("layer"):
         raise ZeroDivisionError
-    assert len(detour.reasons) == before
+    assert len(slow_path.reasons) == initial
 
 
-def test_a_leaf_tensor_knows_the_scope_it_came_to_require_a_gradient_in():
+def test_a_leaf_stores_the_scope_of_requires_grad_():
     with mg.scope("layer"):
         w = mg.randn(2, requires_grad=True)
         y = w * 2.0

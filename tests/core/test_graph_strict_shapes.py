@@ -11,7 +11,7 @@ from needs import needs
 needs("numpy")
 
 
-def test_nothing_is_broadcast_in_strict_shapes():
+def test_strict_shapes_disables_broadcasting():
     a, b = mg.zeros(3, 1), mg.zeros(3)
     with mg.strict_shapes():
         with pytest.raises(ShapeError) as error:
@@ -38,14 +38,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_strict_shapes_holds_for_every_kind_of_operation(name):
+def test_strict_shapes_applies_to_every_kind_of_operation(name):
     a, b = mg.zeros(3, 1), mg.zeros(3)
     REFUSED[name](a, b)
     with mg.strict_shapes(), pytest.raises(ShapeError, match="disables broadcasting"):
         REFUSED[name](a, b)
 
 
-def test_strict_shapes_allows_numbers_equal_shapes_layers_and_derivatives():
+def test_strict_shapes_allows_scalars_equal_shapes_layers_and_derivatives():
     x, w, b = mg.ones(2, 3, requires_grad=True), mg.ones(4, 3), mg.ones(4)
 
     @mg.strict_shapes()
@@ -62,10 +62,10 @@ def test_strict_shapes_allows_numbers_equal_shapes_layers_and_derivatives():
         assert (mg.zeros(3, 1) + mg.zeros(3)).shape == (3, 3)
 
 
-def test_strict_shapes_is_this_thread_s_alone():
-    found = []
+def test_strict_shapes_is_thread_local():
+    results = []
     with mg.strict_shapes():
-        thread = threading.Thread(target=lambda: found.append((mg.zeros(3, 1) + mg.zeros(3)).shape))
+        thread = threading.Thread(target=lambda: results.append((mg.zeros(3, 1) + mg.zeros(3)).shape))
         thread.start()
         thread.join()
-    assert found == [(3, 3)]
+    assert results == [(3, 3)]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from minigrad.core import packages
-from minigrad.core.packages import PACKAGES, changed, unfit
+from minigrad.core.packages import PACKAGES, explain_error, incompatibility
 from needs import needs
 
 ROOT = Path(__file__).parents[2]
@@ -39,8 +39,8 @@ PLAYER = "import minigrad as mg, minigrad_viz; minigrad_viz.step(mg.Value(2.0) *
 DRAWN = "import minigrad as mg, minigrad_viz; minigrad_viz.to_graphviz(mg.Value(2.0) * 3)"
 DRAW = "import minigrad as mg, minigrad_viz; minigrad_viz.draw(mg.Value(2.0) * 3)."
 SAVED = "import io, minigrad as mg; mg.save({'a': mg.ones(1, device='numpy')}, io.BytesIO())"
-FITTED = "from minigrad.training.progress import Progress; Progress(True, 'epoch 1', 0, 3)"
-RAY = "from minigrad.distributed.engine import ray; ray()"
+FITTED = "from minigrad.training.progress import ProgressBar; ProgressBar(True, 'epoch 1', 0, 3)"
+RAY = "from minigrad.distributed.ray_runtime import import_ray; import_ray()"
 BY_NUMPY = ', or compute by NumPy: mg.set_default_device("numpy")'
 PICTURE = ", or use minigrad_viz.draw(…), which needs none"
 TAICHI = f'pip install "taichi>=1.7.4,<1.8"{BY_NUMPY}'
@@ -196,7 +196,7 @@ CASES = {
     ),
     "ray without its Tune": (
         "stub('ray', '2.60.0', __path__=[])",
-        "from minigrad.core.packages import package; package('ray.tune', 'sweep')",
+        "from minigrad.core.packages import import_package; import_package('ray.tune', 'sweep')",
         "sweep: ray 2.60.0 has no tune, which minigrad uses; minigrad requires ray>=2.60,<=2.60.0",
         "pip install 'seegrad[ray]' \"ray>=2.60,<=2.60.0\"",
     ),
@@ -241,44 +241,49 @@ def ended(code: str) -> str:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_first_use_names_the_package_its_version_what_works_and_the_command(case):
+def test_the_error_names_the_package_the_versions_and_the_command(case):
     needs("numpy")
-    before, use, said, command = CASES[case]
-    for name in re.findall(r"import (taichi|numpy)|fails\('(taichi)|stub\('(safetensors|av)", before):
+    initial, use, message, command = CASES[case]
+    for name in re.findall(r"import (taichi|numpy)|fails\('(taichi)|stub\('(safetensors|av)", initial):
         needs("".join(name))
-    told = ended(BROKEN + before + "\n" + use)
-    assert told.count("Traceback") == 1, told  # no chained traceback of the package
-    said = said.format(**{name: metadata.version(name) for name in PACKAGES if f"{{{name}}}" in said})
-    assert told.endswith(f"minigrad.core.errors.MissingPackageError: {said}.\n  Run: {command}\n"), told
+    outputs = ended(BROKEN + initial + "\n" + use)
+    assert outputs.count("Traceback") == 1, outputs  # no chained traceback of the package
+    message = message.format(**{name: metadata.version(name) for name in PACKAGES if f"{{{name}}}" in message})
+    assert outputs.endswith(f"minigrad.core.errors.MissingPackageError: {message}.\n  Run: {command}\n"), outputs
 
 
-def test_ranges_are_those_of_pyproject_and_the_newest_that_were_tested():
+def test_version_ranges_match_pyproject_and_constraints():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = {one.extra for one in PACKAGES.values() if one.extra}
-    asked = [*project["dependencies"], *(one for extra in extras for one in project["optional-dependencies"][extra])]
+    extras = {item.extra for item in PACKAGES.values() if item.extra}
+    requested = [
+        *project["dependencies"],
+        *(one for extra in extras for one in project["optional-dependencies"][extra]),
+    ]
     ranges = {}
-    for one in asked:
-        name, oldest, below = re.match(r"(\w+)(?:\[\w+\])?>=([\d.]+)(?:,<([\d.]+))?(?:;|$)", one).groups("")
-        ranges[name] = oldest, below
-    assert ranges == {name: (one.oldest, one.below) for name, one in PACKAGES.items()}
+    for one in requested:
+        name, oldest, newest = re.match(r"(\w+)(?:\[\w+\])?>=([\d.]+)(?:,<([\d.]+))?(?:;|$)", one).groups("")
+        ranges[name] = oldest, newest
+    assert ranges == {name: (one.oldest, one.first_incompatible) for name, one in PACKAGES.items()}
     constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8")
     assert all(re.search(rf"^{name}=={re.escape(one.tested)}$", constraints, re.M) for name, one in PACKAGES.items())
 
 
-def test_what_is_asked_of_numpy_outside_of_kernels_is_looked_for_when_it_is_loaded():
-    asked = set()
+def test_the_required_names_of_numpy_are_those_used_outside_kernels():
+    requested = set()
     for path in [*(ROOT / "minigrad").rglob("*.py"), *(ROOT / "viz" / "minigrad_viz").rglob("*.py")]:
-        told = re.search(r"minigrad/(lessons|backends/(numpy|taichi)/(?!__init__))", path.relative_to(ROOT).as_posix())
-        for node in [] if told else ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        outputs = re.search(
+            r"minigrad/(lessons|backends/(numpy|taichi)/(?!__init__))", path.relative_to(ROOT).as_posix()
+        )
+        for node in [] if outputs else ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "np":
-                asked.add(node.attr)
-    assert sorted(asked) == packages._ASKED["numpy"].split()
+                requested.add(node.attr)
+    assert sorted(requested) == packages._REQUIRED_NAMES["numpy"].split()
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-def test_what_is_installed_here_fits(name):
+def test_the_installed_packages_are_compatible(name):
     needs(name)
-    packages.check(name)
+    packages.check_package(name)
 
 
 @pytest.mark.parametrize(
@@ -296,8 +301,8 @@ def test_what_is_installed_here_fits(name):
         ("graphviz", "0.9", False),
     ],
 )
-def test_versions_are_compared_number_by_number(name, version, fits):
-    assert (unfit(name, version) == "") is fits
+def test_versions_are_compared_by_components(name, version, fits):
+    assert (incompatibility(name, version) == "") is fits
 
 
 READERS = """
@@ -311,17 +316,17 @@ mg.ones(2).tanh()
 """
 
 
-def test_what_a_readers_own_kernel_asks_for_in_vain_stays_as_python_says_it():
+def test_an_attribute_error_in_a_custom_kernel_is_unchanged():
     needs("numpy")
     assert ended(READERS).endswith("AttributeError: module 'numpy' has no attribute 'tangent'\n")
 
 
-def test_an_error_that_is_no_packages_is_left_alone():
+def test_unrelated_errors_are_unchanged():
     for error in (AttributeError("x"), ImportError("y"), ModuleNotFoundError("z", name="json.nothing")):
-        assert changed(error) is None
+        assert explain_error(error) is None
 
 
-def test_the_command_says_it_in_one_line_without_a_traceback(tmp_path):
+def test_the_cli_prints_the_error_without_a_traceback(tmp_path):
     code = BROKEN + "stub('tqdm', '4.50.0')\nfrom minigrad.cli import main\nsys.exit(main(['tour']))"
     child = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert (child.returncode, child.stderr.splitlines()) == (

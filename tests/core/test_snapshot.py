@@ -5,7 +5,7 @@ from minigrad.core.snapshot import FREED, snapshot
 from needs import needs
 
 
-def test_values_come_after_their_operands_with_number_gradient_and_rule_attributes():
+def test_records_are_in_topological_order_with_value_gradient_and_attributes():
     a, b = mg.Value(2.0, "a"), mg.Value(-3.0).detach()
     with mg.record(lines=True), mg.scope("part"):
         y = (a * b + 1.0) ** 2
@@ -21,7 +21,7 @@ def test_values_come_after_their_operands_with_number_gradient_and_rule_attribut
     assert {record.scope for record in records.values() if record.op} == {"part"}
 
 
-def test_operands_of_a_value_that_were_replaced_since_are_told_by_slot():
+def test_modified_operands_of_a_value_are_reported_by_slot():
     a, b = mg.Value(2.0), mg.Value(3.0)
     y = a * b
     assert snapshot([y])[-1].stale == ()
@@ -30,7 +30,7 @@ def test_operands_of_a_value_that_were_replaced_since_are_told_by_slot():
     assert snapshot([a, y, y])[-1].stale == (1,)
 
 
-def test_the_call_that_a_value_is_the_result_of_is_recorded():
+def test_the_module_call_of_a_value_is_recorded():
     neuron = mg.nn.scalar.Neuron(1)
     inputs = [2.0]
     ((module, args),) = snapshot([neuron(inputs)])[-1].calls
@@ -38,7 +38,7 @@ def test_the_call_that_a_value_is_the_result_of_is_recorded():
     assert args[0] is inputs
 
 
-def test_a_step_has_operands_constants_shape_and_what_it_saved_until_it_is_freed():
+def test_a_step_record_has_operands_constants_shape_and_saved_tensors():
     needs("numpy")
     w, x = mg.tensor([[1.0, 2.0]], requires_grad=True), mg.tensor([[3.0], [4.0]])
     y = (w @ x).sum(dim=0, keepdim=True)
@@ -51,13 +51,13 @@ def test_a_step_has_operands_constants_shape_and_what_it_saved_until_it_is_freed
     assert product.saved[2] is x
     assert total.attrs["keepdim"] is True
     y.backward()
-    again = snapshot([y])
-    assert [record.saved for record in again] == [(), None, None]
-    assert again[0].gradient.tolist() == [[3.0, 4.0]]
-    assert again[1].constants[1] is x
+    second = snapshot([y])
+    assert [record.saved for record in second] == [(), None, None]
+    assert second[0].gradient.tolist() == [[3.0, 4.0]]
+    assert second[1].constants[1] is x
 
 
-def test_a_large_constant_that_is_no_more_is_told_from_an_operand_that_was_left_out():
+def test_a_freed_constant_differs_from_an_omitted_operand():
     needs("numpy")
     x = mg.ones(5000, requires_grad=True)
     y = (x * mg.ones(5000)).sum()
@@ -67,7 +67,7 @@ def test_a_large_constant_that_is_no_more_is_told_from_an_operand_that_was_left_
     assert repr(FREED) == "FREED"
 
 
-def test_writes_since_are_told_of_leaves_constants_and_saved_results():
+def test_later_writes_to_leaves_constants_and_saved_outputs_are_reported():
     needs("numpy")
     x, k = mg.tensor([1.0], requires_grad=True), mg.tensor([2.0])
     y = x * k
@@ -81,7 +81,7 @@ def test_writes_since_are_told_of_leaves_constants_and_saved_results():
     assert (power.stale, power.overwritten) == ((), True)
 
 
-def test_kept_results_gradients_and_hooks_are_told():
+def test_stored_outputs_gradients_and_hooks_are_reported():
     needs("numpy")
     x = mg.tensor([1.0, 2.0], requires_grad=True)
     with mg.record():
@@ -94,7 +94,7 @@ def test_kept_results_gradients_and_hooks_are_told():
     assert product.gradient.tolist() == [1.0, 1.0]
 
 
-def test_a_step_of_a_function_knows_it():
+def test_a_step_record_of_a_function_refers_to_it():
     needs("numpy")
 
     class Double(mg.autograd.Function):

@@ -14,7 +14,7 @@ import minigrad as mg
 import parity
 from cases import merge_cases
 from minigrad.core.errors import CaptureError
-from minigrad.core.symbolic import Book, Traced
+from minigrad.core.symbolic import SymbolicScalar, SymbolicTrace
 from minigrad.utils.pytree import tree_flatten, tree_map
 from samples import all_samples
 from tiers import NIGHTLY, choose_cases
@@ -26,17 +26,17 @@ def struct_of(x):
 
 
 def replayed(function, first, values):
-    """Return the results of `function` for a symbolic scalar with the value `first`, then for each of `values`; None if
-    a guard fails."""
-    box, book = [first], Book()
-    found = function(book.source(lambda: box[0], "x"))
-    made = list(found) if isinstance(found, tuple) else [found]
-    read = book.function(made)
+    """Return the results of `compile_reader` for a symbolic scalar with the value `first`, then for each of `values`;
+    None if a guard fails."""
+    box, book = [first], SymbolicTrace()
+    results = function(book.add_input(lambda: box[0], "x"))
+    outputs = list(results) if isinstance(results, tuple) else [results]
+    read = book.compile_reader(outputs)
     replays = []
     for box[0] in values:
-        numbers, hold = read()
-        replays.append((numbers if isinstance(found, tuple) else numbers[0]) if all(hold) else None)
-    return [x.value if type(x) is Traced else x for x in made], replays
+        scalars, hold = read()
+        replays.append((scalars if isinstance(results, tuple) else scalars[0]) if all(hold) else None)
+    return [x.value if type(x) is SymbolicScalar else x for x in outputs], replays
 
 
 VALUES = [0.5, -1.25, 2.0, 0.0, -0.0, 3.75, math.inf, -math.inf, math.nan]
@@ -61,7 +61,7 @@ SYMBOLIC = {
 
 
 @pytest.mark.parametrize("name", SYMBOLIC)
-def test_arithmetic_is_right_for_every_value_without_a_condition(name):
+def test_arithmetic_is_correct_for_every_value_without_a_guard(name):
     function = SYMBOLIC[name]
     plain, replays = replayed(function, 0.5, VALUES)
     assert struct_of(tuple(plain) if isinstance(function(0.5), tuple) else plain[0]) == struct_of(function(0.5))
@@ -101,7 +101,7 @@ LOOKED = {
 
 
 @pytest.mark.parametrize("name", LOOKED)
-def test_where_python_looks_at_the_value_it_holds_for_that_value_alone(name):
+def test_reading_the_concrete_value_adds_a_guard(name):
     function = LOOKED[name]
     for first in VALUES:
         try:
@@ -110,11 +110,11 @@ def test_where_python_looks_at_the_value_it_holds_for_that_value_alone(name):
             continue
         plain, replays = replayed(function, first, VALUES)
         assert repr(plain) == repr([expected])
-        for value, found in zip(VALUES, replays, strict=True):
-            assert (found is not None) == (repr(value) == repr(first)), (first, value)
+        for value, results in zip(VALUES, replays, strict=True):
+            assert (results is not None) == (repr(value) == repr(first)), (first, value)
 
 
-def test_comparisons_and_truth_hold_while_their_answer_does():
+def test_comparisons_and_truth_values_guard_their_result():
     _, replays = replayed(lambda x: x > 0.75, 1.0, VALUES)
     assert replays == [None, None, True, None, None, True, True, None, None]
     _, replays = replayed(bool, 1.0, VALUES)
@@ -125,22 +125,22 @@ def test_comparisons_and_truth_hold_while_their_answer_does():
     assert replays == [(True, False, False, False), None]
 
 
-def test_a_type_counts_as_much_as_a_value():
+def test_guards_compare_types():
     _, replays = replayed(repr, 1, [1, 1.0, True])
     assert replays == ["1", None, None]
     _, replays = replayed(repr, True, [1, 1.0, True])
     assert replays == [None, None, "True"]
 
 
-def test_what_is_no_number_is_asked_whether_it_knows_how():
-    book = Book()
-    x = book.source(lambda: 0.5, "x")
+def test_a_non_number_operand_gets_its_reflected_operator():
+    book = SymbolicTrace()
+    x = book.add_input(lambda: 0.5, "x")
     for function in (lambda: x * Decimal(2), lambda: x + "1", lambda: [1] * x, lambda: x < "1", lambda: range(x)):
         with pytest.raises(TypeError):
             function()
     with pytest.raises(AttributeError):
         x.shape  # noqa: B018 -- to ask for it is the test
-    assert book.conditions == []
+    assert book.guards == []
 
     class Own:
         def __rmul__(self, other):
@@ -154,13 +154,13 @@ def test_what_is_no_number_is_asked_whether_it_knows_how():
 
 
 def test_scalars_and_arrays_of_numpy_keep_their_types():
-    narrow, wide = np.float32(1.5), np.float64(1.5)
+    narrow, double = np.float32(1.5), np.float64(1.5)
     array = np.ones(2, np.float32)
     functions = [
         lambda x: x * narrow,
         lambda x: narrow * x,
-        lambda x: x * wide,
-        lambda x: wide - x,
+        lambda x: x * double,
+        lambda x: double - x,
         lambda x: np.sqrt(x),
     ]
     for function in functions:
@@ -169,10 +169,10 @@ def test_scalars_and_arrays_of_numpy_keep_their_types():
         assert struct_of(replays[0]) == struct_of(function(0.5))
         assert replays[1] is None or struct_of(replays[1]) == struct_of(function(0.25))
     for function in (lambda x: x * array, lambda x: array + x, lambda x: np.maximum(array, x)):
-        book = Book()
-        found = function(book.source(lambda: 0.5, "x"))
-        assert (found.dtype, found.tolist()) == (function(0.5).dtype, function(0.5).tolist())
-        assert book.conditions == ["x"]
+        book = SymbolicTrace()
+        results = function(book.add_input(lambda: 0.5, "x"))
+        assert (results.dtype, results.tolist()) == (function(0.5).dtype, function(0.5).tolist())
+        assert book.guards == ["x"]
 
 
 # --- every operation and optimizer accepts symbolic floats ---
@@ -180,25 +180,25 @@ def test_scalars_and_arrays_of_numpy_keep_their_types():
 FACTORS = (1.0, 0.75, 0.5, 1.0)
 
 
-def exchange(x, number):
+def exchange(x, convert):
     """Return a sample's function with ``number(x)`` for each float in its code, closure and defaults."""
     if type(x) is float:
-        return number(x)
+        return convert(x)
     if isinstance(x, tuple | list | dict):
-        return tree_map(lambda y: exchange(y, number), x)
+        return tree_map(lambda y: exchange(y, convert), x)
     if isinstance(x, types.CodeType):
-        return x.replace(co_consts=tuple([exchange(y, number) for y in x.co_consts]))
+        return x.replace(co_consts=tuple([exchange(y, convert) for y in x.co_consts]))
     if isinstance(x, types.FunctionType) and x.__module__.startswith("samples"):
-        cells = tuple([types.CellType(exchange(cell.cell_contents, number)) for cell in x.__closure__ or ()])
-        code, defaults = exchange(x.__code__, number), exchange(x.__defaults__, number)
+        cells = tuple([types.CellType(exchange(cell.cell_contents, convert)) for cell in x.__closure__ or ()])
+        code, defaults = exchange(x.__code__, convert), exchange(x.__defaults__, convert)
         return types.FunctionType(code, x.__globals__, x.__name__, defaults, cells or None)
     return x
 
 
 def floats_of(call):
-    found = []
-    exchange(call, lambda x: found.append(x) or x)
-    return tuple(found)
+    results = []
+    exchange(call, lambda x: results.append(x) or x)
+    return tuple(results)
 
 
 SAMPLES = {key: sample for key, sample in all_samples().items() if floats_of(sample.call)}
@@ -221,9 +221,9 @@ LOOKED_AT = {  # a size, a branch or a kernel depends on the value: one trace ea
 
 def step_of(sample):
     def step(floats, *leaves):
-        given = iter(floats)
-        found = exchange(sample.call, lambda x: next(given))(parity.ours(), *leaves)
-        outputs = [x for x in tree_flatten(found, lambda x: isinstance(x, mg.Tensor))[0] if isinstance(x, mg.Tensor)]
+        inputs = iter(floats)
+        results = exchange(sample.call, lambda x: next(inputs))(parity.minigrad_functions(), *leaves)
+        outputs = [x for x in tree_flatten(results, lambda x: isinstance(x, mg.Tensor))[0] if isinstance(x, mg.Tensor)]
         for x in outputs:
             if x.requires_grad:
                 x.backward(mg.ones_like(x), retain_graph=True)
@@ -235,8 +235,8 @@ def step_of(sample):
 def outcome(step, sample, floats):
     """Return the outputs and gradients of a step, or its exception."""
     mg.manual_seed(1)
-    made = [mg.tensor(parity.cast(array, parity.FLOATS[-1])) for array in sample.inputs]
-    leaves = [x.requires_grad_() if x.dtype.is_floating_point else x for x in made]
+    inputs = [mg.tensor(parity.cast(array, parity.FLOATS[-1])) for array in sample.inputs]
+    leaves = [x.requires_grad_() if x.dtype.is_floating_point else x for x in inputs]
     try:
         outputs = [x.detach().numpy().copy() for x in step(floats, *leaves)]
     except CaptureError:
@@ -248,20 +248,20 @@ def outcome(step, sample, floats):
 
 @merge_cases
 @pytest.mark.parametrize("key", list(SAMPLES) if NIGHTLY else choose_cases(list(SAMPLES), "symbolic", 60))
-def test_a_call_traced_with_some_floats_is_right_for_others(key):
+def test_a_call_traced_with_some_floats_is_correct_for_others(key):
     sample = SAMPLES[key]
     step, floats = step_of(sample), floats_of(sample.call)
     jitted = mg.jit(step)
     for factor in FACTORS:
-        given = tuple([x * factor for x in floats])
-        expected, found = outcome(step, sample, given), outcome(jitted, sample, given)
-        if found is None:
+        inputs = tuple([x * factor for x in floats])
+        expected, results = outcome(step, sample, inputs), outcome(jitted, sample, inputs)
+        if results is None:
             return  # it reads elements of tensors: see `test_capture`
-        assert type(found) is type(expected)
+        assert type(results) is type(expected)
         if isinstance(expected, str):
-            assert found == expected
+            assert results == expected
             continue
-        for a, b in zip(expected, found, strict=True):
+        for a, b in zip(expected, results, strict=True):
             assert (a is None) == (b is None)
             if a is not None:
                 assert (a.dtype, a.shape) == (b.dtype, b.shape)
@@ -282,29 +282,29 @@ def options():
 
 @merge_cases
 @pytest.mark.parametrize(("kind", "option"), options())
-def test_an_option_of_an_optimizer_that_is_an_argument_is_read_at_each_call(kind, option):
+def test_an_optimizer_option_passed_as_argument_is_read_on_each_call(kind, option):
     def run(wrap):
         mg.manual_seed(3)
         p = mg.randn(3, 3).requires_grad_()
         optimizer = getattr(mg.optim, kind)([p], lr=0.1)
         group = optimizer.param_groups[0]
-        before = group[option]
+        initial = group[option]
 
         def step(x, value):
-            group[option] = (value, before[1]) if isinstance(before, tuple) else value
+            group[option] = (value, initial[1]) if isinstance(initial, tuple) else value
             optimizer.zero_grad()
             (p * x).square().sum().backward()
             optimizer.step()
             return p * 1, group[option]
 
-        function, found = wrap(step), []
-        start = before[0] if isinstance(before, tuple) else before or 0.1
+        function, results = wrap(step), []
+        start = initial[0] if isinstance(initial, tuple) else initial or 0.1
         for factor in (1.0, 0.75, 0.5, 0.75, 1.0):
             y, value = function(mg.ones(3, 3), start * factor)
-            found.append((y.tolist(), value, group[option], [type(x) for x in tree_flatten(group[option])[0]]))
-        return found, repr(optimizer.state_dict()), function
+            results.append((y.tolist(), value, group[option], [type(x) for x in tree_flatten(group[option])[0]]))
+        return results, repr(optimizer.state_dict()), function
 
     *plain, _ = run(lambda step: step)
-    *found, function = run(mg.jit)
-    assert found == plain
+    *results, function = run(mg.jit)
+    assert results == plain
     assert function.trace_count <= (4 if kind == "Muon" else 2)  # one allocates state; Muon reads the value

@@ -9,8 +9,8 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad.core.errors import DivisionError, DTypeError, GraphError, ShapeError
-from places import ON_GPU, in_memory
-from strategies import ATTRS, DIFFERENTIABLE, ELEMENTWISE, RELATIVE, points, pytorch
+from strategies import ATTRS, DIFFERENTIABLE, ELEMENTWISE, RELATIVE, points, torch_equivalent
+from taichi_device import ON_GPU, in_memory
 from tiers import cross
 
 
@@ -35,35 +35,35 @@ LAYOUTS = {
 @pytest.mark.parity
 @merge_cases(by="name")
 @cross(1, name=[op.name for op in ELEMENTWISE], dtype=["float64", "float32"], layout=LAYOUTS)
-def test_values_and_gradients_are_pytorch_s_in_every_layout(torch, name, dtype, layout):
+def test_values_and_gradients_match_pytorch_in_every_layout(torch, name, dtype, layout):
     """The dtypes are compared with PyTorch's; the values with its float64 results, because its float32 ones may be less
     accurate: gelu_backward is off by 2.1e-6 where minigrad's is within 2.2e-7."""
     op = mg.OPS[name]
-    theirs, attrs = pytorch(op), ATTRS.get(op.name, {})
-    given = arrays(op, dtype)
-    leaves = [mg.tensor(x) for x in given]
-    twins = [torch.tensor(x if x.dtype == bool else x.astype(float)) for x in given]
-    for ours, twin in zip(leaves, twins, strict=True):
+    expected, attrs = torch_equivalent(op), ATTRS.get(op.name, {})
+    inputs = arrays(op, dtype)
+    leaves = [mg.tensor(x) for x in inputs]
+    twins = [torch.tensor(x if x.dtype == bool else x.astype(float)) for x in inputs]
+    for result, twin in zip(leaves, twins, strict=True):
         if op.differentiable and twin.dtype.is_floating_point:
-            ours.requires_grad_()
+            result.requires_grad_()
             twin.requires_grad_()
     y = op(*[arranged(x, layout) for x in leaves], **attrs)
-    z = theirs(*[arranged(t, layout) for t in twins], **attrs)
-    its = theirs(*[arranged(torch.tensor(x), layout) for x in given], **attrs)
-    assert (y.dtype.name, y.shape) == (str(its.dtype)[6:], tuple(its.shape))
+    z = expected(*[arranged(t, layout) for t in twins], **attrs)
+    torch_result = expected(*[arranged(torch.tensor(x), layout) for x in inputs], **attrs)
+    assert (y.dtype.name, y.shape) == (str(torch_result.dtype)[6:], tuple(torch_result.shape))
     # The divisions and exponentials of CUDA and Vulkan are not correctly rounded, which shows near 0.
-    beside = RELATIVE[dtype] if ON_GPU and op.name.endswith("_backward") else 0
-    np.testing.assert_allclose(y.detach().numpy(), z.detach().numpy(), rtol=RELATIVE[dtype], atol=beside)
+    neighbour = RELATIVE[dtype] if ON_GPU and op.name.endswith("_backward") else 0
+    np.testing.assert_allclose(y.detach().numpy(), z.detach().numpy(), rtol=RELATIVE[dtype], atol=neighbour)
     if op.differentiable:
         weights = (
             np.linspace(-1.0, 2.0, num=max(1, y.detach().numpy().size)).astype(dtype)[: z.numel()].reshape(z.shape)
         )
         y.backward(mg.tensor(weights))
         z.backward(torch.tensor(weights.astype(float)))
-        for ours, twin in zip(leaves, twins, strict=True):
+        for result, twin in zip(leaves, twins, strict=True):
             if twin.requires_grad:
-                near = RELATIVE[dtype]
-                np.testing.assert_allclose(ours.grad.numpy(), twin.grad.numpy(), rtol=near, atol=near)
+                tolerance = RELATIVE[dtype]
+                np.testing.assert_allclose(result.grad.numpy(), twin.grad.numpy(), rtol=tolerance, atol=tolerance)
 
 
 def arranged(x, layout):
@@ -73,7 +73,7 @@ def arranged(x, layout):
 
 @merge_cases
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
-def test_a_tensor_of_one_number_and_a_value_have_the_same_gradients_to_second_order(op):
+def test_a_scalar_tensor_and_a_value_have_equal_gradients_to_second_order(op):
     attrs = ATTRS.get(op.name, {})
     for point in points(op, count=5):
         free = [rule is not None for rule in op.vjp]
@@ -93,9 +93,9 @@ def test_a_tensor_of_one_number_and_a_value_have_the_same_gradients_to_second_or
 @merge_cases
 @pytest.mark.parametrize("shapes", list(itertools.permutations([(3, 4), (4,), (3, 1), (1, 1), ()], 2)), ids=str)
 def test_broadcasting_is_undone_in_the_gradient(torch, shapes):
-    given = [np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape) for shape in shapes]
-    a, b = (mg.tensor(x, requires_grad=True) for x in given)
-    ta, tb = (torch.tensor(x, requires_grad=True) for x in given)
+    inputs = [np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape) for shape in shapes]
+    a, b = (mg.tensor(x, requires_grad=True) for x in inputs)
+    ta, tb = (torch.tensor(x, requires_grad=True) for x in inputs)
     y, z = a * b + a, ta * tb + ta
     y.backward(mg.tensor(np.ones(y.shape)))
     z.backward(torch.ones_like(z))
@@ -121,24 +121,23 @@ WRITES = {
 
 @pytest.mark.parity
 @pytest.mark.parametrize("write", WRITES)
-def test_writes_in_place_have_pytorch_s_values_and_gradients(torch, write):
+def test_inplace_writes_match_pytorch(torch, write):
     x, w = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]]), np.array([1.5, -2.0, 0.5])
-    found = []
+    results = []
     for tensor, tanh in ((mg.tensor, mg.tanh), (torch.tensor, torch.tanh)):
         leaf, weight = tensor(x, requires_grad=True), tensor(w, requires_grad=True)
         y = leaf * 2.0
         WRITES[write](y, weight)
         tanh(y).backward(tensor(np.arange(1.0, 7.0).reshape(2, 3)))
-        found.append(
+        results.append(
             (y.detach().numpy(), leaf.grad.numpy(), np.zeros(3) if weight.grad is None else weight.grad.numpy())
         )
-    for ours, theirs in zip(*found, strict=True):
-        np.testing.assert_allclose(
-            ours, theirs, rtol=RELATIVE["float64"], atol=RELATIVE["float64"]
-        )  # cancellation in 1 - tanh²
+    for result, expected in zip(*results, strict=True):
+        # Cancellation in 1 - tanh².
+        np.testing.assert_allclose(result, expected, rtol=RELATIVE["float64"], atol=RELATIVE["float64"])
 
 
-def test_gradients_accumulate_in_memory_of_their_own():
+def test_gradients_accumulate_in_their_own_memory():
     a, b = mg.tensor([1.0, 2.0], requires_grad=True), mg.tensor([3.0, 4.0], requires_grad=True)
     y = a + b
     y.backward(mg.ones(2), retain_graph=True)
@@ -148,7 +147,7 @@ def test_gradients_accumulate_in_memory_of_their_own():
     assert b.grad.tolist() == [2.0, 2.0]
 
 
-def test_an_overwritten_number_that_a_rule_needs_is_refused_before_any_gradient_is_written():
+def test_a_modified_saved_tensor_raises_before_any_gradient_changes():
     a = mg.tensor([1.0, 2.0], requires_grad=True)
     y = mg.exp(a)
     y.add_(1.0)
@@ -226,7 +225,7 @@ def test_an_overwritten_number_that_a_rule_needs_is_refused_before_any_gradient_
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )
-def test_a_wrong_call_is_refused_and_changes_nothing(wrong, kind, message):
+def test_an_invalid_call_raises_and_has_no_effect(wrong, kind, message):
     a = mg.tensor([1.0, 2.0], requires_grad=True)
     with pytest.raises(kind, match=message):
         wrong(a)
@@ -250,14 +249,14 @@ def test_from_numpy_shares_memory_and_tensor_copies():
 
 
 def test_floating_point_corners_do_not_warn_and_numpy_s_settings_stay():
-    before = np.geterr()
+    initial = np.geterr()
     assert (mg.tensor([1.0]) / mg.tensor([0.0])).tolist() == [np.inf]
-    assert np.geterr() == before
+    assert np.geterr() == initial
     with pytest.warns(RuntimeWarning):
         np.ones(1) / np.zeros(1)
 
 
-def test_repr_shows_type_and_place_in_the_graph():
+def test_repr_shows_dtype_and_grad_fn():
     a = mg.tensor([1.0, 2.0], requires_grad=True)
     assert repr(a) == "tensor([1., 2.], requires_grad=True)"
     assert repr(a * 2.0) == "tensor([2., 4.], grad_fn=<MulBackward>)"
@@ -266,16 +265,16 @@ def test_repr_shows_type_and_place_in_the_graph():
 
 @merge_cases
 @pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
-def test_what_runs_inlined_is_what_runs_while_somebody_looks(op):
+def test_the_fast_path_equals_dispatch(op):
     """Compare the fast path, `dispatch`, and rules on tensors instead of arrays: equal bits, graphs and versions."""
-    given, attrs = arrays(op, "float32"), ATTRS.get(op.name, {})
+    inputs, attrs = arrays(op, "float32"), ATTRS.get(op.name, {})
 
     def run():
-        leaves = [mg.tensor(x).requires_grad_(x.dtype.kind == "f") for x in given]
+        leaves = [mg.tensor(x).requires_grad_(x.dtype.kind == "f") for x in inputs]
         y = op(*leaves, **attrs)
-        kept = [None if x is None else x.tolist() if isinstance(x, mg.Tensor) else x for x in y.grad_fn._saved]
+        kept_tensor = [None if x is None else x.tolist() if isinstance(x, mg.Tensor) else x for x in y.grad_fn._saved]
         y.backward(mg.ones(*y.shape))
-        return y.tolist(), y.grad_fn.name, kept, [None if x.grad is None else x.grad.tolist() for x in leaves]
+        return y.tolist(), y.grad_fn.name, kept_tensor, [None if x.grad is None else x.grad.tolist() for x in leaves]
 
     alone = run()
     with mg.scope("looked at"):
@@ -285,7 +284,7 @@ def test_what_runs_inlined_is_what_runs_while_somebody_looks(op):
     assert alone == scoped == tapped
 
 
-def test_inside_no_grad_nothing_is_recorded_inlined_or_not():
+def test_no_grad_records_nothing_on_either_path():
     a = mg.tensor([1.0, 2.0], requires_grad=True)
     with mg.no_grad():
         assert [y.requires_grad for y in (a * 2.0, a.exp(), a + a, 1.0 / a)] == [False] * 4
@@ -293,7 +292,7 @@ def test_inside_no_grad_nothing_is_recorded_inlined_or_not():
             assert (a * 2.0).requires_grad
 
 
-def test_writes_in_place_are_checked_like_the_functions():
+def test_inplace_methods_validate_like_the_functions():
     x = mg.tensor([7, 9])
     with pytest.raises(DivisionError, match="floor_divide: integer division or modulo by zero"):
         x //= 0
@@ -313,7 +312,7 @@ def test_writes_in_place_are_checked_like_the_functions():
     assert x.tolist() == [0, 1]
 
 
-def test_where_and_pow_are_the_functions_with_pytorch_s_checks():
+def test_where_and_pow_validate_like_pytorch():
     rows, columns = mg.where(mg.tensor([[True, False], [False, True]]))
     assert (rows.tolist(), columns.tolist()) == ([0, 1], [0, 1])
     assert mg.where(mg.Value(2.0) > 1, mg.Value(3.0), 0.0).data == 3.0
@@ -321,7 +320,7 @@ def test_where_and_pow_are_the_functions_with_pytorch_s_checks():
         mg.pow(mg.tensor([2]), -1)
 
 
-def test_the_class_says_which_functions_make_tensors():
+def test_calling_the_class_suggests_factory_functions():
     with pytest.raises(DTypeError) as error:
         mg.Tensor([1.0, 2.0])
     assert str(error.value) == (
@@ -330,7 +329,7 @@ def test_the_class_says_which_functions_make_tensors():
     )
 
 
-def test_detach_in_place_ends_the_graph_there_and_nowhere_else():
+def test_detach_inplace_affects_this_tensor_only():
     x = mg.tensor([1.0, 2.0], requires_grad=True)
     h = x * 2
     z = h * 3
@@ -345,17 +344,17 @@ def test_detach_in_place_ends_the_graph_there_and_nowhere_else():
 
 @merge_cases
 @pytest.mark.parametrize(
-    ("dtype", "number"), [("uint8", 300), ("uint8", -2), ("int32", 2**40), ("int64", 2**70), ("float32", 10**400)]
+    ("dtype", "scalar"), [("uint8", 300), ("uint8", -2), ("int32", 2**40), ("int64", 2**70), ("float32", 10**400)]
 )
 @pytest.mark.parametrize("in_place", [False, True])
-def test_an_int_too_large_for_the_type_is_refused(dtype, number, in_place):
+def test_an_int_that_overflows_the_dtype_raises(dtype, scalar, in_place):
     x = mg.tensor([1, 2], dtype=getattr(mg, dtype))
     with pytest.raises(DTypeError, match=rf"^add: value cannot be converted to type {dtype} without overflow: "):
-        x.add_(number) if in_place else x + number
+        x.add_(scalar) if in_place else x + scalar
     assert x.tolist() == [1, 2]
 
 
-def test_a_tensor_equals_neither_none_nor_text():
+def test_a_tensor_equals_neither_none_nor_str():
     x = mg.tensor([1.0])
     assert (x == None) is False  # noqa: E711 -- the comparison is the subject
     assert (x != None) is True  # noqa: E711
@@ -373,7 +372,7 @@ def test_a_tensor_equals_neither_none_nor_text():
         (lambda x: x.requires_grad_("no"), "^requires_grad_: expected True or False, but got 'no'"),
     ],
 )
-def test_a_wrong_argument_of_a_write_changes_nothing(write, text):
+def test_an_invalid_argument_of_a_write_has_no_effect(write, text):
     x = mg.tensor([1.0, 2.0])
     with pytest.raises(DTypeError, match=text):
         write(x)
@@ -395,12 +394,12 @@ def test_a_wrong_argument_of_a_write_changes_nothing(write, text):
         (lambda x: mg.functional.layer_norm(x, (2,), eps="small"), "layer_norm: eps='small' is a str, not a number"),
     ],
 )
-def test_options_of_another_type_are_named(call, text):
+def test_options_of_an_invalid_type_raise(call, text):
     with pytest.raises(DTypeError, match=text):
         call(mg.ones(2, requires_grad=True))
 
 
-def test_a_gradient_that_two_leaves_get_is_not_added_to_in_place():
+def test_a_shared_gradient_is_not_accumulated_in_place():
     a, b, w = mg.ones(3, requires_grad=True), mg.ones(3, requires_grad=True), mg.tensor([2.0, 3.0, 4.0])
     (a[0] * 5.0 + ((a + b) * w).sum()).backward()  # the sum returns one array for both, then the index accumulates
     assert (a.grad.tolist(), b.grad.tolist()) == ([7.0, 3.0, 4.0], [2.0, 3.0, 4.0])

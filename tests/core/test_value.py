@@ -36,13 +36,13 @@ def test_a_gradient_is_none_until_it_is_computed():
     assert (a.grad, y.grad) == (3.0, 1.0)
 
 
-def test_contributions_add_up():
+def test_contributions_accumulate():
     a = Value(3.0)
     (a + a).backward()
     assert a.grad == 2.0
 
 
-def test_a_second_backward_adds_exactly_once_more_everywhere():
+def test_a_second_backward_accumulates_exactly_once():
     _, y = seed_expression()
     y.backward()
     first = [node.grad for node in mg.topological([y])]
@@ -50,14 +50,14 @@ def test_a_second_backward_adds_exactly_once_more_everywhere():
     assert [node.grad for node in mg.topological([y])] == [2 * grad for grad in first]
 
 
-def test_zero_grad_forgets_the_gradients_of_the_whole_graph():
+def test_zero_grad_resets_the_entire_graph():
     _, y = seed_expression()
     y.backward()
     y.zero_grad()
     assert {node.grad for node in mg.topological([y])} == {None}
 
 
-def test_backward_scales_by_the_gradient_it_is_given():
+def test_backward_scales_by_gradient():
     a = Value(3.0)
     (a * a).backward(gradient=-0.5)
     assert a.grad == -3.0
@@ -66,7 +66,7 @@ def test_backward_scales_by_the_gradient_it_is_given():
     assert a.grad == 12.0
 
 
-def test_the_recipe_is_exact():
+def test_inputs_and_op_describe_the_operation():
     a = Value(3.0)
     assert (a * a).inputs == (a, a)
     assert (2 * a).inputs == (2.0, a)
@@ -86,10 +86,10 @@ def test_derivatives_to_the_fourth_order():
 def test_backward_with_create_graph_leaves_gradients_that_can_be_differentiated():
     x = Value(2.0)
     (x**3).backward(create_graph=True)
-    slope = x.grad
-    assert isinstance(slope, Value)
+    gradient = x.grad
+    assert isinstance(gradient, Value)
     x.grad = None
-    slope.backward()
+    gradient.backward()
     assert x.grad == 12.0
 
 
@@ -174,7 +174,7 @@ def test_backward_takes_pytorch_s_arguments():
     assert a.grad == 18.0
 
 
-def test_a_value_is_stale_once_an_operand_was_given_another_number():
+def test_a_value_is_stale_after_an_assignment_to_an_operand():
     a, b = Value(2.0), Value(3.0)
     c = a + b
     d = c * 2.0
@@ -184,7 +184,7 @@ def test_a_value_is_stale_once_an_operand_was_given_another_number():
     assert [v.stale for v in (a, b, c, d, a + b)] == [(), (), (a,), (), ()]
 
 
-def test_ties_share_the_gradient_evenly():
+def test_ties_split_the_gradient_evenly():
     a, b = Value(2.0), Value(2.0)
     a.max(b).backward()
     a.min(b).backward()
@@ -199,21 +199,21 @@ def test_an_infinite_gradient_is_not_multiplied_by_a_zero_mask():
     assert (x.grad, y.grad) == (0.0, 0.0)
 
 
-def test_repr_shows_label_and_gradient_when_there_are_any():
+def test_repr_shows_label_and_gradient_if_set():
     a = Value(2, "a")
     assert repr(a) == "Value(2.0, label='a')"
     (a * 3).backward()
     assert repr(a) == "Value(2.0, grad=3.0, label='a')"
 
 
-def test_a_leaf_whose_gradient_carries_a_graph_says_so_when_it_is_copied():
+def test_copying_a_leaf_whose_gradient_has_a_graph_raises():
     x = Value(3.0)
     (x * x).backward(create_graph=True)
     with pytest.raises(GraphError, match="the gradient of this Value has a graph"):
         copy.deepcopy(x)
 
 
-def test_a_computed_value_cannot_be_given_a_number():
+def test_assigning_data_of_a_computed_value_raises():
     y = Value(2.0) * 3
     with pytest.raises(GraphError, match="data: cannot assign to a Value computed by mul"):
         y.data = 1.0
@@ -235,7 +235,7 @@ def test_no_gradient_flows_through_detach():
     assert not y.inputs[1].requires_grad
 
 
-def test_backward_from_what_needs_no_gradient_is_refused():
+def test_backward_without_requires_grad_raises():
     y = Value(2.0).detach() * 3
     with pytest.raises(
         GraphError, match="this Value does not require grad and does not have a grad_fn: it was created by detach"
@@ -253,7 +253,7 @@ def test_a_leaf_copies_and_pickles_with_its_gradient():
 
 
 @pytest.mark.parametrize("attempt", [copy.copy, copy.deepcopy, pickle.dumps])
-def test_a_computed_value_refuses_to_be_copied_and_says_detach(attempt):
+def test_copying_a_computed_value_raises(attempt):
     with pytest.raises(
         GraphError,
         match=r"computed by mul and is not a leaf\.\n  Only leaves support copying and pickling\. Use detach",
@@ -261,7 +261,7 @@ def test_a_computed_value_refuses_to_be_copied_and_says_detach(attempt):
         attempt(Value(2.0) * 3)
 
 
-def test_a_chain_of_100_000_is_differentiated_looked_at_and_deleted_without_recursion():
+def test_a_chain_of_100_000_is_differentiated_printed_and_deleted_without_recursion():
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(120)
     try:
@@ -296,14 +296,14 @@ def test_random_graphs_agree_with_pytorch(torch):
     for seed in range(50):
         generator = random.Random(seed)
         point = [generator.uniform(-2, 2) for _ in range(4)]
-        ours = [Value(x) for x in point]
-        y = random_expression(random.Random(seed), ours, 40)
+        result = [Value(x) for x in point]
+        y = random_expression(random.Random(seed), result, 40)
         y.backward()
-        theirs = [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in point]
-        z = random_expression(random.Random(seed), [TorchValue(t) for t in theirs], 40).t
+        expected = [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in point]
+        z = random_expression(random.Random(seed), [TorchValue(t) for t in expected], 40).t
         z.backward()
         assert y.data == pytest.approx(z.item(), rel=ROUNDING)
-        for a, b in zip(ours, theirs, strict=True):
+        for a, b in zip(result, expected, strict=True):
             if a.grad is None:
                 assert b.grad is None
             else:

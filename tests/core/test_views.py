@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 import minigrad as mg
 from lazy import import_lazily
 from minigrad.core.errors import MinigradError
-from parity import FLOATS, NARROW
+from parity import FLOATS, LACKS_FLOAT64
 from strategies import PARITY, PYTORCH
 from tiers import NIGHTLY
 
@@ -65,22 +65,22 @@ BASES = {
     "the leaf": lambda x: x,
 }
 
-TOLERANCE = PARITY["float32"] if NARROW else PYTORCH
+TOLERANCE = PARITY["float32"] if LACKS_FLOAT64 else PYTORCH
 
 
 class Twin:
-    """The same tensor in both libraries. `whole`: it covers its memory, so that as_strided sees the same elements."""
+    """The same tensor in both libraries. `full`: it covers its memory, so that as_strided sees the same elements."""
 
-    def __init__(self, ours, theirs, whole):
-        self.ours, self.theirs, self.whole = ours, theirs, whole
+    def __init__(self, tensor, torch_tensor, whole):
+        self.tensor, self.torch_tensor, self.whole = tensor, torch_tensor, whole
 
     def overlaps(self):
         """Return whether elements share a memory location; PyTorch only rejects that reliably for a stride of 0."""
-        t = self.theirs
-        places = torch.arange(t.untyped_storage().size() // t.element_size()).as_strided(
+        t = self.torch_tensor
+        indices = torch.arange(t.untyped_storage().size() // t.element_size()).as_strided(
             t.size(), t.stride(), t.storage_offset()
         )
-        return len(places.unique()) < t.numel()
+        return len(indices.unique()) < t.numel()
 
 
 class Views(RuleBasedStateMachine):
@@ -90,48 +90,48 @@ class Views(RuleBasedStateMachine):
     def begin(self, base):
         self.leaves, self.live = [], []
         leaf = self.leaf((2, 3, 2), True)
-        ours, theirs = BASES[base](leaf.ours), BASES[base](leaf.theirs)
-        self.live.append(Twin(ours, theirs, base != "a view of a copy"))
+        result, expected = BASES[base](leaf.tensor), BASES[base](leaf.torch_tensor)
+        self.live.append(Twin(result, expected, base != "a view of a copy"))
 
     def leaf(self, shape, requires_grad):
-        numbers = np.cos(np.arange(1.0, 1.0 + np.prod(shape)) + len(self.leaves)).reshape(shape).astype(FLOATS[0])
-        found = [module.tensor(numbers, requires_grad=requires_grad) for module in (mg, torch)]
-        self.leaves.append(Twin(*found, True))
+        values = np.cos(np.arange(1.0, 1.0 + np.prod(shape)) + len(self.leaves)).reshape(shape).astype(FLOATS[0])
+        results = [module.tensor(values, requires_grad=requires_grad) for module in (mg, torch)]
+        self.leaves.append(Twin(*results, True))
         return self.leaves[-1]
 
     @rule(
-        which=st.integers(0, 9),
+        index=st.integers(0, 9),
         view=st.sampled_from(sorted(VIEWS)),
         a=st.integers(0, 2),
         b=st.integers(0, 2),
         c=st.integers(0, 2),
     )
-    def look(self, which, view, a, b, c):
-        x = self.live[which % len(self.live)]
+    def look(self, index, view, a, b, c):
+        x = self.live[index % len(self.live)]
         if view.startswith("as_strided") and not x.whole:
             return
-        found = self.both(lambda y: VIEWS[view](y, a, b, c), x)
-        if found is not None:
-            whole = x.whole and found[1].numel() == x.theirs.numel() and view != "detach"
-            self.live.append(Twin(*found, whole and not x.overlaps()))
+        results = self.both(lambda y: VIEWS[view](y, a, b, c), x)
+        if results is not None:
+            full = x.whole and results[1].numel() == x.torch_tensor.numel() and view != "detach"
+            self.live.append(Twin(*results, full and not x.overlaps()))
             self.compare()
 
     @rule(
-        which=st.integers(0, 9),
+        index=st.integers(0, 9),
         write=st.sampled_from(sorted(WRITES)),
         shape=st.sampled_from(["number", "whole", "line", "pair"]),
         requires_grad=st.sampled_from([True, True, False]),
         recorded=st.sampled_from([True, True, True, False]),
     )
-    def write(self, which, write, shape, requires_grad, recorded):
-        x = self.live[which % len(self.live)]
-        size = tuple(x.theirs.shape)
+    def write(self, index, write, shape, requires_grad, recorded):
+        x = self.live[index % len(self.live)]
+        size = tuple(x.torch_tensor.shape)
         w = self.leaf({"number": (), "whole": size, "line": size[-1:], "pair": (2,)}[shape], requires_grad)
         if x.overlaps():
-            before = x.ours._version
+            initial = x.tensor._version
             with pytest.raises(MinigradError):
-                x.ours.add_(w.ours)
-            assert x.ours._version == before
+                x.tensor.add_(w.tensor)
+            assert x.tensor._version == initial
             return
         modes = (mg.enable_grad, torch.enable_grad) if recorded else (mg.no_grad, torch.no_grad)
         self.both(WRITES[write], x, w, modes=modes)
@@ -142,56 +142,62 @@ class Views(RuleBasedStateMachine):
         modes = modes or (mg.enable_grad, torch.enable_grad)
         try:
             with modes[1]():
-                theirs = function(*[x.theirs for x in twins])
+                expected = function(*[x.torch_tensor for x in twins])
         except REFUSALS as refusal:
             try:
                 with modes[0]():
-                    function(*[x.ours for x in twins])
+                    function(*[x.tensor for x in twins])
             except MinigradError:
                 return None
             raise AssertionError(f"PyTorch refuses this: {refusal}") from None
         with modes[0]():
-            return function(*[x.ours for x in twins]), theirs
+            return function(*[x.tensor for x in twins]), expected
 
     def compare(self):
         for x in self.live:
-            ours, theirs = x.ours, x.theirs
-            assert ours.shape == tuple(theirs.shape)
-            close(ours, theirs, TOLERANCE)
-            assert ours._version == theirs._version
-            assert (ours.requires_grad, ours.is_leaf) == (theirs.requires_grad, theirs.is_leaf)
-            if theirs.numel():
-                assert ours.storage_offset() == theirs.storage_offset()
-                steps = zip(ours.shape, ours.stride(), theirs.stride(), strict=True)
-                assert all(one == other for size, one, other in steps if size > 1)
+            result, expected = x.tensor, x.torch_tensor
+            assert result.shape == tuple(expected.shape)
+            close(result, expected, TOLERANCE)
+            assert result._version == expected._version
+            assert (result.requires_grad, result.is_leaf) == (expected.requires_grad, expected.is_leaf)
+            if expected.numel():
+                assert result.storage_offset() == expected.storage_offset()
+                steps = zip(result.shape, result.stride(), expected.stride(), strict=True)
+                assert all(item == other for size, item, other in steps if size > 1)
 
     def teardown(self):
         """Compare the derivatives, to second order, of a weighted sum of the tanh of all live tensors."""
-        ours = [x.ours for x in self.leaves if x.ours.requires_grad]
-        theirs = [x.theirs for x in self.leaves if x.theirs.requires_grad]
-        mine, its = weighted(mg, [x.ours for x in self.live]), weighted(torch, [x.theirs for x in self.live])
+        result = [x.tensor for x in self.leaves if x.tensor.requires_grad]
+        torch_leaves = [x.torch_tensor for x in self.leaves if x.torch_tensor.requires_grad]
+        sum_, torch_sum = (
+            weighted(mg, [x.tensor for x in self.live]),
+            weighted(torch, [x.torch_tensor for x in self.live]),
+        )
         for order in (1, 2):
-            assert mine.requires_grad == its.requires_grad
-            if not its.requires_grad:
+            assert sum_.requires_grad == torch_sum.requires_grad
+            if not torch_sum.requires_grad:
                 return
-            found, expected = gradients(mg.grad, mine, ours), gradients(torch.autograd.grad, its, theirs)
-            assert (found is None) == (expected is None)
+            results, expected = (
+                gradients(mg.grad, sum_, result),
+                gradients(torch.autograd.grad, torch_sum, torch_leaves),
+            )
+            assert (results is None) == (expected is None)
             if expected is None:
                 return
             tolerance = 10 ** (order - 1) * TOLERANCE
-            for a, b in zip(found, expected, strict=True):
+            for a, b in zip(results, expected, strict=True):
                 if a is None or b is None:
                     assert all(x is None or not x.detach().numpy().any() for x in (a, b))
                 else:
                     close(a, b, tolerance * (1.0 + float(b.detach().abs().max()) if b.numel() else 1.0))
-            both = [(a, b) for a, b in zip(found, expected, strict=True) if b is not None and b.requires_grad]
-            if not both:
+            pair = [(a, b) for a, b in zip(results, expected, strict=True) if b is not None and b.requires_grad]
+            if not pair:
                 return
-            mine, its = weighted(mg, [a for a, _ in both]), weighted(torch, [b for _, b in both])
+            sum_, torch_sum = weighted(mg, [a for a, _ in pair]), weighted(torch, [b for _, b in pair])
 
 
-def close(ours, theirs, tolerance):
-    np.testing.assert_allclose(ours.detach().numpy(), theirs.numpy(force=True), rtol=tolerance, atol=tolerance)
+def close(actual, expected, tolerance):
+    np.testing.assert_allclose(actual.detach().numpy(), expected.numpy(force=True), rtol=tolerance, atol=tolerance)
 
 
 def weighted(library, tensors):

@@ -30,27 +30,27 @@ EXAMPLES = {
 }
 
 
-def plain(thing):
+def to_lists(obj):
     """Return nested data with tensors and arrays as lists, for either library."""
-    if hasattr(thing, "dtype"):
-        return str(thing.dtype).split(".")[-1], np.asarray(thing).tolist()
-    if isinstance(thing, dict):
-        return type(thing), {key: plain(x) for key, x in thing.items()}
-    if isinstance(thing, list | tuple):
-        return type(thing), [plain(x) for x in thing]
-    return type(thing), thing
+    if hasattr(obj, "dtype"):
+        return str(obj.dtype).split(".")[-1], np.asarray(obj).tolist()
+    if isinstance(obj, dict):
+        return type(obj), {key: to_lists(x) for key, x in obj.items()}
+    if isinstance(obj, list | tuple):
+        return type(obj), [to_lists(x) for x in obj]
+    return type(obj), obj
 
 
 @pytest.mark.parity
 @merge_cases
 @pytest.mark.parametrize("function", ["default_collate", "default_convert"])
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_batches_are_pytorchs(torch, name, function):
-    ours = getattr(mg.data, function)(EXAMPLES[name])
-    assert plain(ours) == plain(getattr(torch.utils.data, function)(EXAMPLES[name]))
+def test_batches_match_pytorch(torch, name, function):
+    actual = getattr(mg.data, function)(EXAMPLES[name])
+    assert to_lists(actual) == to_lists(getattr(torch.utils.data, function)(EXAMPLES[name]))
 
 
-def test_tensors_are_stacked_where_they_are():
+def test_tensors_are_stacked_on_their_device():
     batch = default_collate([(mg.ones(2, device="numpy"), 1), (mg.zeros(2, device="numpy"), 2)])
     assert (batch[0].tolist(), batch[0].device) == ([[1.0, 1.0], [0.0, 0.0]], "numpy")
     assert batch[1].dtype is mg.int64
@@ -72,12 +72,12 @@ def test_arrays_become_tensors_one_by_one():
         ([], ShapeError, "the batch is empty"),
     ],
 )
-def test_what_cannot_be_a_batch_is_refused(batch, kind, message):
+def test_invalid_batches_raise(batch, kind, message):
     with pytest.raises(kind, match=message) as caught:
         default_collate(batch)
     assert re.match("default_collate: ", str(caught.value))
 
 
-def test_examples_with_other_keys_are_named():
+def test_samples_with_different_keys_raise():
     with pytest.raises(ShapeError, match=r"sample 0 of this batch has keys \['a'\], but sample 1 has \['b'\]"):
         default_collate([{"a": 1}, {"b": 1}])

@@ -18,7 +18,7 @@ from minigrad.data import (
 )
 
 
-def test_rows_of_tensors_go_together():
+def test_tensor_dataset_zips_rows():
     data = TensorDataset(mg.arange(6).reshape(3, 2), mg.tensor([7, 8, 9]))
     assert [(x.tolist(), y.item()) for x, y in (data[k] for k in range(3))] == [([0, 1], 7), ([2, 3], 8), ([4, 5], 9)]
     assert data[-1][1].item() == 9
@@ -26,7 +26,7 @@ def test_rows_of_tensors_go_together():
     assert [x.device for x in data.to("numpy").tensors] == ["numpy", "numpy"]
 
 
-def test_datasets_stand_one_after_another():
+def test_datasets_are_concatenated():
     data = Squares(3) + Squares(2)
     assert isinstance(data, ConcatDataset)
     assert [data[k][1] for k in range(-1, 5)] == [1, 0, 1, 4, 0, 1]
@@ -35,18 +35,18 @@ def test_datasets_stand_one_after_another():
         data[5]
 
 
-def test_iterable_datasets_follow_one_another():
+def test_iterable_datasets_are_chained():
     chain = Stream(2) + Stream(3)
     assert isinstance(chain, ChainDataset)
     assert list(chain) == [0, 1, 0, 1, 2]
 
 
-def test_datasets_stand_side_by_side():
+def test_datasets_are_stacked():
     assert StackDataset(Squares(3), range(3))[2] == ((2.0, 4), 2)
     assert StackDataset(a=Squares(3), b=range(3))[1] == {"a": (1.0, 1), "b": 1}
 
 
-def test_a_split_has_every_example_once_and_follows_its_seed():
+def test_a_split_has_every_sample_once_and_depends_on_the_seed():
     first, second = random_split(Squares(10), [7, 3], generator=mg.Generator(1))
     assert sorted([*first.indices, *second.indices]) == list(range(10))
     assert first.indices == random_split(range(10), [0.7, 0.3], generator=mg.Generator(1))[0].indices
@@ -54,12 +54,12 @@ def test_a_split_has_every_example_once_and_follows_its_seed():
     assert [len(part) for part in random_split(range(10), [1 / 3, 1 / 3, 1 / 3])] == [4, 3, 3]
 
 
-def test_a_part_that_gets_nothing_is_warned_of():
+def test_an_empty_subset_warns():
     with pytest.warns(UserWarning, match=r"splitting 2 samples into lengths \[1, 1, 0\] results in an empty dataset"):
         random_split(range(2), [0.4, 0.3, 0.3])
 
 
-class Nothing(Dataset):
+class WithoutLen(Dataset):
     pass
 
 
@@ -77,7 +77,7 @@ class Nothing(Dataset):
         ),
         (lambda: ConcatDataset([]), ArgumentError, "should not be an empty iterable"),
         (lambda: ConcatDataset([Stream()]), DTypeError, "Write ChainDataset"),
-        (lambda: ConcatDataset([Nothing()]), DTypeError, r"object of type Nothing has no len\(\)"),
+        (lambda: ConcatDataset([WithoutLen()]), DTypeError, r"object of type WithoutLen has no len\(\)"),
         (
             lambda: list(ChainDataset([Squares()])),
             DTypeError,
@@ -96,23 +96,27 @@ class Nothing(Dataset):
         ),
         (lambda: random_split(range(4), [5, -1]), ArgumentError, r"sum of lengths \[5, -1\] is 4"),
         (lambda: random_split(range(4), [1.5, -0.5]), ArgumentError, "fractions must be between 0 and 1"),
-        (lambda: Nothing()[0], NotImplementedError, "Nothing: implement __getitem__ to return the sample at index 0"),
+        (
+            lambda: WithoutLen()[0],
+            NotImplementedError,
+            "WithoutLen: implement __getitem__ to return the sample at index 0",
+        ),
         (lambda: iter(IterableDataset()), NotImplementedError, "implement __iter__ to yield the samples"),
     ],
 )
-def test_what_cannot_be_is_refused(make, kind, message):
+def test_invalid_datasets_raise(make, kind, message):
     with pytest.raises(kind, match=message):
         make()
 
 
-def test_a_subset_is_in_the_order_of_its_numbers():
+def test_a_subset_follows_its_indices():
     part = Subset(Squares(5), [4, 0])
     assert ([part[k][1] for k in range(2)], len(part)) == ([16, 0], 2)
 
 
 @pytest.mark.parity
-def test_lengths_of_splits_are_pytorchs(torch):
-    for shares in ([0.5, 0.5], [0.8, 0.1, 0.1], [0.333, 0.333, 0.334]):
-        ours = random_split(range(101), shares)
-        theirs = torch.utils.data.random_split(range(101), shares)
-        assert [len(part) for part in ours] == [len(part) for part in theirs]
+def test_split_lengths_match_pytorch(torch):
+    for fractions in ([0.5, 0.5], [0.8, 0.1, 0.1], [0.333, 0.333, 0.334]):
+        actual = random_split(range(101), fractions)
+        expected = torch.utils.data.random_split(range(101), fractions)
+        assert [len(part) for part in actual] == [len(part) for part in expected]

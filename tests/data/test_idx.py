@@ -18,32 +18,32 @@ TYPES = ["uint8", "int8", "int16", "int32", "float32", "float64"]
 @pytest.mark.parametrize("name", ["a.idx", "a.idx.gz"])
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3, 4), (0, 5)])
-def test_what_is_written_is_read(tmp_path, name, dtype, shape):
+def test_arrays_round_trip(tmp_path, name, dtype, shape):
     array = (np.arange(np.prod(shape, dtype=int)) * 1.5 - 2).astype(dtype).reshape(shape)
     write_idx(tmp_path / name, array)
-    found = read_idx(tmp_path / name)
-    assert (found.dtype, found.shape, found.tolist()) == (array.dtype, shape, array.tolist())
+    result = read_idx(tmp_path / name)
+    assert (result.dtype, result.shape, result.tolist()) == (array.dtype, shape, array.tolist())
 
 
-def test_the_bytes_are_those_of_the_published_format(tmp_path):
+def test_bytes_match_the_published_format(tmp_path):
     write_idx(tmp_path / "a", np.array([[1, 2, 3], [4, 5, -6]], np.int16))
     assert (tmp_path / "a").read_bytes() == bytes.fromhex("00000b02 00000002 00000003 0001 0002 0003 0004 0005 fffa")
 
 
-def test_the_same_numbers_give_the_same_packed_file(tmp_path):
+def test_compressed_files_are_deterministic(tmp_path):
     for name in ("a.gz", "b.gz"):
         write_idx(tmp_path / name, np.ones(9, np.uint8))
     assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
 
 
-def test_first_bytes_say_what_is_packed_not_the_name(tmp_path):
+def test_compression_is_detected_from_the_first_bytes(tmp_path):
     write_idx(tmp_path / "a.gz", np.arange(4, dtype=np.uint8))
     (tmp_path / "plain.gz").write_bytes(gzip.decompress((tmp_path / "a.gz").read_bytes()))
     (tmp_path / "packed").write_bytes((tmp_path / "a.gz").read_bytes())
     assert [read_idx(tmp_path / name).tolist() for name in ("plain.gz", "packed")] == [[0, 1, 2, 3]] * 2
 
 
-def test_a_type_that_idx_has_not_is_refused(tmp_path):
+def test_unsupported_dtypes_raise(tmp_path):
     with pytest.raises(
         DTypeError, match="IDX does not support dtype int64, only uint8, int8, int16, int32, float32, float64"
     ):
@@ -52,7 +52,7 @@ def test_a_type_that_idx_has_not_is_refused(tmp_path):
 
 HEADER = struct.pack(">HBBI", 0, 8, 1, 10)
 HUGE = struct.pack(">HBBII", 0, 8, 2, 10**6, 10**6)
-BAD = {
+CORRUPT_FILES = {
     "empty": (b"", "truncated: expected 4 more bytes, but got 0"),
     "a web page": (b"<!DOCTYPE html><html>", "It looks like a web page"),
     "a zip archive": (b"PK\3\4aaaa", "It looks like a zip archive"),
@@ -77,16 +77,16 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_a_bad_file_is_told_apart(tmp_path, name):
-    data, message = BAD[name]
+@pytest.mark.parametrize("name", CORRUPT_FILES)
+def test_corrupt_files_raise(tmp_path, name):
+    data, message = CORRUPT_FILES[name]
     (tmp_path / "bad").write_bytes(data)
     with pytest.raises(FileFormatError, match=message) as caught:
         read_idx(tmp_path / "bad")
     assert str(caught.value).startswith(f"{tmp_path / 'bad'}: ")
 
 
-def test_neither_a_header_nor_a_bomb_takes_memory(tmp_path):
+def test_corrupt_headers_and_bombs_allocate_no_memory(tmp_path):
     bomb = gzip.compress(HEADER + b"\0" * 50_000_000)
     (tmp_path / "bomb").write_bytes(bomb)
     claim = struct.pack(">HBBI", 0, 8, 1, 2**31)
@@ -100,7 +100,7 @@ def test_neither_a_header_nor_a_bomb_takes_memory(tmp_path):
     assert peak < 30_000_000
 
 
-def test_more_can_be_allowed(tmp_path):
+def test_max_bytes_can_be_raised(tmp_path):
     write_idx(tmp_path / "a", np.ones(100, np.uint8))
     with pytest.raises(FileFormatError, match=r"declares 100 bytes \(shape 100\), but the limit is 99"):
         read_idx(tmp_path / "a", most=99)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from data_sets import Broken, Squares, Stream, drawn, rows, seen
+from data_sets import Broken, Squares, Stream, row_dataset, shuffled_loader, targets
 from minigrad.core.dispatch import tap
 from minigrad.core.errors import ArgumentError, DTypeError
 from minigrad.data import BatchSampler, DataLoader, RandomSampler, Subset, WeightedRandomSampler, random_split
@@ -16,56 +16,56 @@ def flat(lists):
     return list(itertools.chain.from_iterable(lists))
 
 
-def test_batches_are_rows_in_order_and_the_last_has_fewer():
-    loader = DataLoader(rows(7), batch_size=3)
-    assert seen(loader) == [[0, 10, 20], [30, 40, 50], [60]]
+def test_batches_are_in_order_and_the_last_is_smaller():
+    loader = DataLoader(row_dataset(7), batch_size=3)
+    assert targets(loader) == [[0, 10, 20], [30, 40, 50], [60]]
     assert [x.shape for x, _ in loader] == [(3, 1), (3, 1), (1, 1)]
     assert len(loader) == 3
 
 
-def test_drop_last_leaves_out_a_last_batch_of_fewer():
-    loader = DataLoader(rows(7), batch_size=3, drop_last=True)
-    assert seen(loader) == [[0, 10, 20], [30, 40, 50]]
+def test_drop_last_drops_an_incomplete_batch():
+    loader = DataLoader(row_dataset(7), batch_size=3, drop_last=True)
+    assert targets(loader) == [[0, 10, 20], [30, 40, 50]]
     assert len(loader) == 2
 
 
-def test_shuffled_epochs_have_every_row_once_and_differ():
-    loader = drawn()
-    first, second = flat(seen(loader)), flat(seen(loader))
+def test_shuffled_epochs_are_different_permutations():
+    loader = shuffled_loader()
+    first, second = flat(targets(loader)), flat(targets(loader))
     assert sorted(first) == sorted(second) == [k * 10 for k in range(10)]
     assert first != second
 
 
-def test_a_seed_gives_one_order_whether_rows_are_gathered_or_made_one_by_one():
-    made = [DataLoader(Squares(), batch_size=3, shuffle=True, generator=mg.Generator(4)) for _ in range(2)]
-    gathered = DataLoader(rows(), batch_size=3, shuffle=True, generator=mg.Generator(4))
-    assert seen(made[0]) == seen(made[1])
-    assert [[k * 10 for k in batch[0].tolist()] for batch in made[0]] == seen_again(gathered)
+def test_gathered_and_collated_batches_have_the_same_order():
+    loaders = [DataLoader(Squares(), batch_size=3, shuffle=True, generator=mg.Generator(4)) for _ in range(2)]
+    gathered = DataLoader(row_dataset(), batch_size=3, shuffle=True, generator=mg.Generator(4))
+    assert targets(loaders[0]) == targets(loaders[1])
+    assert [[k * 10 for k in batch[0].tolist()] for batch in loaders[0]] == second_epoch(gathered)
 
 
-def seen_again(loader):
+def second_epoch(loader):
     """Return the second epoch."""
-    seen(loader)
-    return seen(loader)
+    targets(loader)
+    return targets(loader)
 
 
-def test_without_a_generator_the_order_follows_manual_seed():
-    loader = DataLoader(rows(), shuffle=True)
+def test_the_default_order_depends_on_manual_seed():
+    loader = DataLoader(row_dataset(), shuffle=True)
     mg.manual_seed(3)
-    first = seen(loader)
+    first = targets(loader)
     mg.manual_seed(3)
-    assert seen(loader) == first != seen(loader)
+    assert targets(loader) == first != targets(loader)
 
 
-def test_a_batch_has_memory_of_its_own():
-    data = rows()
+def test_a_batch_does_not_alias_the_dataset():
+    data = row_dataset()
     for x, _ in DataLoader(data, batch_size=5):
         x += 100
     assert data.tensors[0].max().item() == 9
 
 
-def test_a_batch_of_rows_is_one_gather_a_tensor():
-    loader, calls = drawn(), []
+def test_a_batch_is_one_gather_per_tensor():
+    loader, calls = shuffled_loader(), []
     with tap(lambda call: calls.append(call.op)):
         batches = list(loader)
     gathers = [op for op in calls if op == "index_select"]
@@ -73,25 +73,25 @@ def test_a_batch_of_rows_is_one_gather_a_tensor():
     assert calls.count("random_permutation") == 1
 
 
-def test_rows_of_a_split_are_gathered_too():
-    train, test = random_split(rows(), [7, 3], generator=mg.Generator(1))
+def test_subsets_are_gathered():
+    train, test = random_split(row_dataset(), [7, 3], generator=mg.Generator(1))
     calls = []
     with tap(lambda call: calls.append(call.op)):
-        batches = [seen(DataLoader(part, batch_size=2)) for part in (train, test)]
+        batches = [targets(DataLoader(part, batch_size=2)) for part in (train, test)]
     assert sorted(flat(flat(batches))) == [k * 10 for k in range(10)]
     assert [k // 10 for k in flat(batches[0])] == list(train.indices)
     assert "stack" not in calls
     inner = Subset(train, [2, 0])
-    assert flat(seen(DataLoader(inner))) == [train.indices[2] * 10, train.indices[0] * 10]
+    assert flat(targets(DataLoader(inner))) == [train.indices[2] * 10, train.indices[0] * 10]
 
 
-def test_a_subset_on_a_device_takes_only_its_rows_there():
-    part = Subset(rows(), [8, 1])
+def test_a_subset_copies_only_its_rows_to_a_device():
+    part = Subset(row_dataset(), [8, 1])
     loader = DataLoader(part, batch_size=2, device="numpy")
     ((x, y),) = list(loader)
     assert (y.tolist(), x.device, y.device) == ([80, 10], "numpy", "numpy")
     if mg.get_default_device() != "numpy":  # else they were there
-        assert sum(len(x) for x in loader._resident[0]) == 4
+        assert sum(len(x) for x in loader._resident_tensors[0]) == 4
 
 
 def test_device_moves_batches_of_any_dataset():
@@ -100,35 +100,35 @@ def test_device_moves_batches_of_any_dataset():
     assert batch[1].tolist() == [0, 1, 4]
 
 
-def test_batch_sampler_and_sampler_say_which():
-    assert seen(DataLoader(rows(), batch_sampler=[[3, 1], [2]])) == [[30, 10], [20]]
-    assert seen(DataLoader(rows(), batch_size=2, sampler=[5, 4, 3])) == [[50, 40], [30]]
-    assert seen(DataLoader(rows(), batch_size=2, sampler=[-1, mg.tensor(0)])) == [[90, 0]]
-    assert len(DataLoader(rows(), batch_sampler=BatchSampler(range(10), 4, True))) == 2
+def test_samplers_select_samples():
+    assert targets(DataLoader(row_dataset(), batch_sampler=[[3, 1], [2]])) == [[30, 10], [20]]
+    assert targets(DataLoader(row_dataset(), batch_size=2, sampler=[5, 4, 3])) == [[50, 40], [30]]
+    assert targets(DataLoader(row_dataset(), batch_size=2, sampler=[-1, mg.tensor(0)])) == [[90, 0]]
+    assert len(DataLoader(row_dataset(), batch_sampler=BatchSampler(range(10), 4, True))) == 2
     weights = WeightedRandomSampler([0.0, 1.0, 0.0], 4)
-    assert seen(DataLoader(rows(3), batch_size=4, sampler=weights)) == [[10, 10, 10, 10]]
+    assert targets(DataLoader(row_dataset(3), batch_size=4, sampler=weights)) == [[10, 10, 10, 10]]
 
 
-def test_batch_size_none_gives_examples_as_they_are():
+def test_batch_size_none_disables_batching():
     assert [(float(x), y) for x, y in DataLoader(Squares(2), batch_size=None)] == [(0.0, 0), (1.0, 1)]
-    (x, y), *_ = DataLoader(rows(), batch_size=None)
+    (x, y), *_ = DataLoader(row_dataset(), batch_size=None)
     assert (x.shape, y.shape) == ((1,), ())
     assert list(DataLoader(Stream(3), batch_size=None)) == [0, 1, 2]
 
 
-def test_collate_fn_gets_the_examples():
-    loader = DataLoader(rows(3), batch_size=2, collate_fn=len)
+def test_collate_fn_receives_the_samples():
+    loader = DataLoader(row_dataset(3), batch_size=2, collate_fn=len)
     assert list(loader) == [2, 1]
 
 
-def test_an_iterable_dataset_is_cut_into_batches():
+def test_an_iterable_dataset_is_batched():
     assert [batch.tolist() for batch in DataLoader(Stream(5), batch_size=2)] == [[0, 1], [2, 3], [4]]
     assert [batch.tolist() for batch in DataLoader(Stream(5), batch_size=2, drop_last=True)] == [[0, 1], [2, 3]]
     with pytest.raises(DTypeError, match=r"object of type Stream has no len\(\)"):
         len(DataLoader(Stream(5)))
 
 
-def test_an_error_says_which_example_it_was():
+def test_an_error_names_the_sample_index():
     with pytest.raises(ValueError, match="seven is missing") as caught:
         list(DataLoader(Broken(), batch_size=4))
     assert caught.value.__notes__ == ["Raised by dataset[7] of Broken."]
@@ -149,9 +149,9 @@ def test_an_error_says_which_example_it_was():
         ({"num_workers": 1, "multiprocessing_context": "fork"}, "only 'spawn' is supported"),
     ],
 )
-def test_options_that_cannot_be_are_refused(options, message):
+def test_invalid_options_raise(options, message):
     with pytest.raises(ArgumentError, match=message):
-        DataLoader(rows(), **options)
+        DataLoader(row_dataset(), **options)
 
 
 def test_an_iterable_dataset_is_not_shuffled():
@@ -166,18 +166,18 @@ def test_an_iterable_dataset_is_not_shuffled():
 @pytest.mark.parametrize(
     "options", [{"batch_size": 3}, {"batch_size": 4, "drop_last": True}, {"batch_size": None}], ids=str
 )
-def test_batches_are_pytorchs(torch, options):
-    ours = list(DataLoader(Squares(), **options))
-    theirs = list(torch.utils.data.DataLoader(Squares(), **options))
-    assert len(ours) == len(theirs)
-    for mine, other in zip(ours, theirs, strict=True):
-        assert type(mine) is type(other)
-        for x, y in zip(mine, other, strict=True):
+def test_batches_match_pytorch(torch, options):
+    actual = list(DataLoader(Squares(), **options))
+    expected = list(torch.utils.data.DataLoader(Squares(), **options))
+    assert len(actual) == len(expected)
+    for batch, other in zip(actual, expected, strict=True):
+        assert type(batch) is type(other)
+        for x, y in zip(batch, other, strict=True):
             assert np.asarray(x).tolist() == np.asarray(y).tolist()
             assert str(getattr(x, "dtype", type(x))).split(".")[-1] == str(getattr(y, "dtype", type(y))).split(".")[-1]
 
 
-def test_what_is_no_data_set_and_no_function_is_named():
+def test_invalid_datasets_and_functions_raise():
     with pytest.raises(DTypeError, match=r"DataLoader: expected a dataset, but got an int: 3\.\n  Pass"):
         DataLoader(3)
     with pytest.raises(DTypeError, match="DataLoader: collate_fn: 3 is an int; expected a callable"):
@@ -185,16 +185,16 @@ def test_what_is_no_data_set_and_no_function_is_named():
 
 
 @pytest.mark.parity
-def test_what_the_order_is_made_of_cannot_be_set_afterwards_as_in_pytorch(torch):
-    values = {"dataset": rows(3), "batch_size": 3, "sampler": [1], "batch_sampler": [[1]], "drop_last": True}
-    for library, dataset in ((mg, rows()), (torch, list(range(10)))):
+def test_fixed_attributes_cannot_be_set_as_in_pytorch(torch):
+    values = {"dataset": row_dataset(3), "batch_size": 3, "sampler": [1], "batch_sampler": [[1]], "drop_last": True}
+    for library, dataset in ((mg, row_dataset()), (torch, list(range(10)))):
         loader = library.utils.data.DataLoader(dataset, batch_size=4)
         for name, value in {**values, "persistent_workers": True}.items():
             before = getattr(loader, name)
             with pytest.raises(ValueError, match=name):
                 setattr(loader, name, value)
             assert getattr(loader, name) is before
-    loader = DataLoader(rows(), batch_size=4)
+    loader = DataLoader(row_dataset(), batch_size=4)
     with pytest.raises(
         ArgumentError,
         match=r"device attribute should not be set after .*\n  Create a new loader: DataLoader\(dataset, device=…\)",
@@ -202,37 +202,37 @@ def test_what_the_order_is_made_of_cannot_be_set_afterwards_as_in_pytorch(torch)
         loader.device = "numpy"
 
 
-def test_how_batches_are_made_can_be_set_between_epochs():
-    loader = DataLoader(rows(5), batch_size=2)
-    assert seen(loader) == [[0, 10], [20, 30], [40]]
+def test_collate_options_can_be_set_between_epochs():
+    loader = DataLoader(row_dataset(5), batch_size=2)
+    assert targets(loader) == [[0, 10], [20, 30], [40]]
     loader.collate_fn = lambda examples: ("mine", mg.stack([y for _, y in examples]))
     assert [batch[0] for batch in loader] == ["mine"] * 3
-    assert seen(loader) == [[0, 10], [20, 30], [40]]
+    assert targets(loader) == [[0, 10], [20, 30], [40]]
 
 
-class Together:
+class BatchedFetch:
     """A dataset with `__getitems__`, such as a table or a database."""
 
     def __init__(self):
-        self.asked = []
+        self.requests = []
 
     def __len__(self):
         return 5
 
     def __getitem__(self, index):
-        self.asked.append(index)
+        self.requests.append(index)
         return index * 1.0 if isinstance(index, int) else [k * 1.0 for k in index]
 
     def __getitems__(self, indices):
-        self.asked.append(list(indices))
+        self.requests.append(list(indices))
         return [k * 1.0 for k in indices]
 
 
 @pytest.mark.parity
-def test_examples_are_asked_for_together_where_pytorch_asks_so(torch):
-    found = []
+def test_getitems_is_called_where_pytorch_calls_it(torch):
+    calls_by_library = []
     for library in (mg, torch):
-        told = []
+        calls = []
         data = library.utils.data
         for make in (
             lambda x, d=data: d.DataLoader(x, batch_size=2),
@@ -244,22 +244,22 @@ def test_examples_are_asked_for_together_where_pytorch_asks_so(torch):
             lambda x, d=data: d.DataLoader(d.StackDataset(a=x, b=x), batch_size=3, drop_last=True),
             lambda x, d=data: d.DataLoader(d.ConcatDataset([x, x]), batch_size=4),
         ):
-            together = Together()
+            together = BatchedFetch()
             batches = list(make(together))
-            told.append(
+            calls.append(
                 (
                     [np.asarray(x).tolist() if not isinstance(x, dict | list) else str(x) for x in batches],
-                    together.asked,
+                    together.requests,
                 )
             )
-        found.append(told)
-    for ours, its in zip(*found, strict=True):
-        assert ours[1] == its[1]
-        assert [str(x).replace("minigrad.", "torch.") for x in ours[0]] == [str(x) for x in its[0]]
+        calls_by_library.append(calls)
+    for actual, expected in zip(*calls_by_library, strict=True):
+        assert actual[1] == expected[1]
+        assert [str(x).replace("minigrad.", "torch.") for x in actual[0]] == [str(x) for x in expected[0]]
 
 
-def test_examples_that_come_together_are_counted():
-    class Short(Together):
+def test_getitems_must_return_every_sample():
+    class Short(BatchedFetch):
         def __getitems__(self, indices):
             return [1.0]
 
@@ -268,41 +268,45 @@ def test_examples_that_come_together_are_counted():
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 100])
-def test_an_order_that_comes_in_pieces_is_cut_as_one(size, monkeypatch):
-    whole = (
-        RandomSampler(range(10), replacement=True, num_samples=57, generator=mg.Generator(1)).order("numpy").tolist()
+def test_chunked_orders_give_the_same_batches(size, monkeypatch):
+    unchunked = (
+        RandomSampler(range(10), replacement=True, num_samples=57, generator=mg.Generator(1))
+        .indices_tensor("numpy")
+        .tolist()
     )
-    monkeypatch.setattr("minigrad.data.sampler.PIECE", 8)
+    monkeypatch.setattr("minigrad.data.sampler.CHUNK_SIZE", 8)
 
-    def loader(data, **more):
-        sampler = RandomSampler(data, num_samples=57, generator=mg.Generator(1), **more)
+    def loader(data, **options):
+        sampler = RandomSampler(data, num_samples=57, generator=mg.Generator(1), **options)
         return DataLoader(data, batch_size=size, sampler=sampler)
 
-    expected = [whole[k : k + size] for k in range(0, 57, size)]
+    expected = [unchunked[k : k + size] for k in range(0, 57, size)]
     assert [x.tolist() for x in loader(range(10), replacement=True)] == expected
-    assert [[y // 10 for y in batch] for batch in seen(loader(rows(), replacement=True))] == expected
-    assert seen(loader(Subset(rows(20), range(10)), replacement=True)) == [[10 * k for k in x] for x in expected]
-    rounds = [k for batch in seen(loader(rows())) for k in batch]
+    assert [[y // 10 for y in batch] for batch in targets(loader(row_dataset(), replacement=True))] == expected
+    assert targets(loader(Subset(row_dataset(20), range(10)), replacement=True)) == [
+        [10 * k for k in x] for x in expected
+    ]
+    rounds = [k for batch in targets(loader(row_dataset())) for k in batch]
     assert [sorted(rounds[k : k + 10]) for k in range(0, 50, 10)] == [[10 * k for k in range(10)]] * 5
-    first = loader(rows(), replacement=True)
+    first = loader(row_dataset(), replacement=True)
     batches, state = iter(first), None
     for _ in range(min(4, len(expected) - 1)):
         next(batches)
     state = first.state_dict()
-    again = loader(rows(), replacement=True)
+    again = loader(row_dataset(), replacement=True)
     again.load_state_dict(state)
-    assert seen(again) == [[10 * k for k in x] for x in (expected[min(4, len(expected) - 1) :])]
+    assert targets(again) == [[10 * k for k in x] for x in (expected[min(4, len(expected) - 1) :])]
 
 
 @pytest.mark.parity
-def test_what_is_set_in_its_parts_takes_effect_as_in_pytorch(torch):
-    found = []
+def test_setting_attributes_of_samplers_takes_effect_as_in_pytorch(torch):
+    orders = []
     for library in (mg, torch):
         data = library.utils.data.TensorDataset(library.arange(6))
-        loader, told = library.utils.data.DataLoader(data, batch_size=4), []
+        loader, indices_seen = library.utils.data.DataLoader(data, batch_size=4), []
 
-        def epoch(loader=loader, told=told):
-            told.append([x.tolist() for (x,) in loader])
+        def epoch(loader=loader, order=indices_seen):
+            order.append([x.tolist() for (x,) in loader])
 
         epoch()
         loader.batch_sampler.batch_size = 3
@@ -322,5 +326,5 @@ def test_what_is_set_in_its_parts_takes_effect_as_in_pytorch(torch):
         epoch(loader)
         loader.sampler.data_source = range(1)
         epoch(loader)
-        found.append(told)
-    assert found[0] == found[1]
+        orders.append(indices_seen)
+    assert orders[0] == orders[1]

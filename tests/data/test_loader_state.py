@@ -5,34 +5,36 @@ import itertools
 import pytest
 
 import minigrad as mg
-from data_sets import Squares, Stream, drawn, rows, seen
+from data_sets import Squares, Stream, row_dataset, shuffled_loader, targets
 from minigrad.core.errors import ArgumentError
 from minigrad.data import DataLoader, RandomSampler
 
 
 @pytest.mark.parametrize("at", [0, 1, 3, 4, 5, 7])
 @pytest.mark.parametrize("kind", ["gathered", "made", "sampler", "stream"])
-def test_a_resumed_loader_goes_on_with_the_same_batches(kind, at):
+def test_a_resumed_loader_yields_the_same_batches(kind, at):
     def loader():
-        own = mg.Generator(5)
+        generator = mg.Generator(5)
         if kind == "sampler":
-            return DataLoader(Squares(), batch_size=3, sampler=RandomSampler(range(10), True, 11, generator=own))
+            return DataLoader(Squares(), batch_size=3, sampler=RandomSampler(range(10), True, 11, generator=generator))
         if kind == "stream":
             return DataLoader(Pairs(10), batch_size=3)
-        return DataLoader(rows() if kind == "gathered" else Squares(), batch_size=3, shuffle=True, generator=own)
+        return DataLoader(
+            row_dataset() if kind == "gathered" else Squares(), batch_size=3, shuffle=True, generator=generator
+        )
 
     def run(source):
         return itertools.chain.from_iterable(iter(source) for _ in range(2))
 
-    whole = [batch[1].tolist() for batch in run(loader())]
-    assert len(whole) == 8
+    uninterrupted = [batch[1].tolist() for batch in run(loader())]
+    assert len(uninterrupted) == 8
     first, states = loader(), []
     states.append(first.state_dict())
     for _ in run(first):
         states.append(first.state_dict())
     second = loader()
     second.load_state_dict(states[at])
-    assert [batch[1].tolist() for batch in run(second)][: len(whole) - at] == whole[at:][: 8 - at]
+    assert [batch[1].tolist() for batch in run(second)][: len(uninterrupted) - at] == uninterrupted[at:][: 8 - at]
 
 
 class Pairs(Stream):
@@ -40,35 +42,35 @@ class Pairs(Stream):
         return zip(range(10), range(10), strict=True)
 
 
-def test_a_resumed_loader_of_the_default_generator_goes_on_with_the_stored_state_of_that():
+def test_a_loader_resumes_with_the_saved_default_generator():
     mg.manual_seed(8)
-    first = DataLoader(rows(), batch_size=2, shuffle=True)
-    begun = iter(first)
-    next(begun), next(begun)
-    state, numbers = first.state_dict(), mg.get_rng_state()
-    rest = [batch[1].tolist() for batch in begun] + seen(first)
+    first = DataLoader(row_dataset(), batch_size=2, shuffle=True)
+    rng_state = iter(first)
+    next(rng_state), next(rng_state)
+    state, generator_state = first.state_dict(), mg.get_rng_state()
+    rest = [batch[1].tolist() for batch in rng_state] + targets(first)
     mg.manual_seed(9)
-    second = DataLoader(rows(), batch_size=2, shuffle=True)
+    second = DataLoader(row_dataset(), batch_size=2, shuffle=True)
     second.load_state_dict(state)
-    mg.set_rng_state(numbers)
-    assert seen(second) + seen(second) == rest
+    mg.set_rng_state(generator_state)
+    assert targets(second) + targets(second) == rest
 
 
-def test_the_state_is_of_plain_numbers_and_says_epoch_and_position():
-    loader = drawn(seed=2)
+def test_the_state_holds_ints_with_epoch_and_position():
+    loader = shuffled_loader(seed=2)
     assert loader.state_dict() == {"epoch": 0, "position": 0, "start": None, "generator": [2, 0]}
-    begun = iter(loader)
-    next(begun)
+    iterator = iter(loader)
+    next(iterator)
     assert loader.state_dict() == {"epoch": 0, "position": 1, "start": [2, 0], "generator": [2, 1]}
-    list(begun)
+    list(iterator)
     assert loader.state_dict() == {"epoch": 1, "position": 0, "start": None, "generator": [2, 1]}
     next(iter(loader))
     next(iter(loader))
     assert loader.state_dict()["epoch"] == 2, "an epoch left early counts"
 
 
-def test_a_state_of_something_else_is_refused():
+def test_an_invalid_state_raises():
     with pytest.raises(ArgumentError, match="not the state dict of a loader"):
-        drawn().load_state_dict({"epoch": 1})
+        shuffled_loader().load_state_dict({"epoch": 1})
     with pytest.raises(ArgumentError, match="with a generator, unlike this loader"):
-        DataLoader(rows(), shuffle=True).load_state_dict(drawn().state_dict())
+        DataLoader(row_dataset(), shuffle=True).load_state_dict(shuffled_loader().state_dict())

@@ -15,7 +15,7 @@ import pytest
 import minigrad as mg
 from minigrad import cli
 from minigrad.core.errors import ArgumentError, FileFormatError, MissingFileError
-from minigrad.data import cifar, cifar10, data_folder, fashion_mnist, known, mnist, official, read_images, write_idx
+from minigrad.data import catalogue, cifar, cifar10, data_folder, fashion_mnist, mnist, official, read_images, write_idx
 
 NAMES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 
@@ -24,8 +24,8 @@ NAMES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3
 def small(monkeypatch, tmp_path):
     """Shrink the datasets to 12 training and 6 test images for MNIST, and 4 records per file for CIFAR-10."""
     monkeypatch.setenv("MINIGRAD_DATA", str(tmp_path))
-    monkeypatch.setattr(official, "_COUNTS", {True: 12, False: 6})
-    monkeypatch.setattr(official, "_RECORDS", 4)
+    monkeypatch.setattr(official, "_IMAGE_COUNTS", {True: 12, False: 6})
+    monkeypatch.setattr(official, "_RECORDS_PER_FILE", 4)
     return tmp_path
 
 
@@ -43,16 +43,16 @@ def write_four(folder, ending="", seed=0):
         write_idx(folder / f"{name}{ending}", array)
 
 
-def make_official(monkeypatch, one, folder):
+def register_checksums(monkeypatch, dataset, folder):
     """Register the checksums of the files in a folder as the official ones."""
-    md5 = {name: hashlib.md5((folder / name).read_bytes()).hexdigest() for name in one.files}
+    md5 = {name: hashlib.md5((folder / name).read_bytes()).hexdigest() for name in dataset.files}
     monkeypatch.setattr(
-        official, one.name.replace("-", "_").upper().replace("CIFAR_10", "CIFAR10"), one._replace(files=md5)
+        official, dataset.name.replace("-", "_").upper().replace("CIFAR_10", "CIFAR10"), dataset._replace(files=md5)
     )
-    monkeypatch.setattr(official, "_KNOWN", {digest: (one.name, name) for name, digest in md5.items()})
+    monkeypatch.setattr(official, "_FILE_BY_MD5", {digest: (dataset.name, name) for name, digest in md5.items()})
 
 
-def test_the_folder_is_the_environments_else_one_in_the_cache(monkeypatch):
+def test_the_data_folder_is_set_by_the_environment(monkeypatch):
     monkeypatch.setenv("MINIGRAD_DATA", "~/somewhere")
     assert data_folder().parts[-1] == "somewhere"
     assert "~" not in str(data_folder())
@@ -60,9 +60,9 @@ def test_the_folder_is_the_environments_else_one_in_the_cache(monkeypatch):
     assert data_folder().parts[-3:] == (".cache", "minigrad", "data")
 
 
-@pytest.mark.parametrize("place", ["mnist", "MNIST/raw"])
-def test_mnist_is_read_from_unpacked_files(small, place):
-    write_four(small / place)
+@pytest.mark.parametrize("folder", ["mnist", "MNIST/raw"])
+def test_mnist_is_read_from_uncompressed_files(small, folder):
+    write_four(small / folder)
     data = mnist()
     x, y = data.tensors
     assert (x.shape, x.dtype, y.shape, y.dtype) == ((12, 1, 28, 28), mg.float32, (12,), mg.int64)
@@ -72,15 +72,15 @@ def test_mnist_is_read_from_unpacked_files(small, place):
     assert mnist(raw=True, device="numpy").tensors[0].dtype is mg.uint8
 
 
-def test_packed_files_are_compared_with_their_checksums(small, monkeypatch):
+def test_checksums_of_compressed_files_are_verified(small, monkeypatch):
     write_four(small / "mnist", ".gz")
-    make_official(monkeypatch, known.MNIST, small / "mnist")
+    register_checksums(monkeypatch, catalogue.MNIST, small / "mnist")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(mnist()) == 12
 
 
-def test_an_unknown_checksum_is_warned_of_and_the_file_read(small):
+def test_an_unknown_checksum_warns_and_loads(small):
     write_four(small / "fashion-mnist", ".gz")
     with pytest.warns(UserWarning, match=r"MD5 mismatch: expected \w{32}, but got \w{32}\. This is harmless") as caught:
         assert len(fashion_mnist()) == 12
@@ -89,9 +89,9 @@ def test_an_unknown_checksum_is_warned_of_and_the_file_read(small):
     ]
 
 
-def test_another_data_sets_file_is_told_by_its_checksum(small, monkeypatch):
+def test_another_datasets_file_raises(small, monkeypatch):
     write_four(small / "fashion-mnist", ".gz")
-    make_official(monkeypatch, known.FASHION_MNIST, small / "fashion-mnist")
+    register_checksums(monkeypatch, catalogue.FASHION_MNIST, small / "fashion-mnist")
     (small / "fashion-mnist").rename(small / "mnist")
     with pytest.raises(
         FileFormatError, match=r"but the checksum is that of Fashion-MNIST's train-images-idx3-ubyte\.gz"
@@ -99,7 +99,7 @@ def test_another_data_sets_file_is_told_by_its_checksum(small, monkeypatch):
         mnist()
 
 
-def test_what_is_missing_is_told_with_where_it_goes(small):
+def test_missing_files_raise_with_their_folder(small):
     with pytest.raises(MissingFileError) as caught:
         mnist()
     assert str(caught.value) == (
@@ -118,7 +118,7 @@ def test_what_is_missing_is_told_with_where_it_goes(small):
         read_images(small)
 
 
-WRONG = {
+WRONG_FILES = {
     "the test files in place of the training files": (
         (NAMES[2], NAMES[3]),
         "expected 12 training images of 28x28 for MNIST, but got 6",
@@ -129,9 +129,9 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_files_in_the_place_of_others_are_refused(small, name):
-    (x, y), message = WRONG[name]
+@pytest.mark.parametrize("name", WRONG_FILES)
+def test_swapped_files_raise(small, name):
+    (x, y), message = WRONG_FILES[name]
     write_four(small / "other")
     (small / "mnist").mkdir()
     for source, target in ((x, NAMES[0]), (y, NAMES[1])):
@@ -140,21 +140,21 @@ def test_files_in_the_place_of_others_are_refused(small, name):
         mnist()
 
 
-def test_labels_above_nine_are_refused(small):
+def test_labels_above_nine_raise(small):
     write_four(small / "mnist")
     write_idx(small / "mnist" / NAMES[1], np.full(12, 10, np.uint8))
     with pytest.raises(FileFormatError, match="found label 10, but labels range from 0 to 9"):
         mnist()
 
 
-def test_images_of_any_size_are_read_by_the_same_names(tmp_path):
+def test_images_of_any_size_are_read(tmp_path):
     write_idx(tmp_path / f"{NAMES[0]}.gz", images(5, size=8))
     write_idx(tmp_path / NAMES[1], labels(5))
     x, y = read_images(tmp_path).tensors
     assert (x.shape, len(y)) == ((5, 1, 8, 8), 5)
 
 
-WHERE = {
+FOLDER_LAYOUTS = {
     "dots, as Kaggle names them": ".",
     "a folder a file, as Kaggle packs them": "per file",
     "torchvision's raw": "MNIST/raw",
@@ -162,22 +162,22 @@ WHERE = {
 }
 
 
-@pytest.mark.parametrize("where", WHERE.values(), ids=WHERE)
-def test_images_are_read_where_others_put_them(tmp_path, where):
-    for name, numbers in ((NAMES[0], images(5, size=8)), (NAMES[1], labels(5))):
-        place = tmp_path / (name if where == "per file" else where)
-        place.mkdir(parents=True, exist_ok=True)
-        write_idx(place / (name if where == "MNIST/raw" else name.replace("-idx", ".idx")), numbers)
-        if where == "per file":
-            (place / name.replace("-idx", ".idx")).rename(place / name)
+@pytest.mark.parametrize("layout", FOLDER_LAYOUTS.values(), ids=FOLDER_LAYOUTS)
+def test_other_folder_layouts_are_read(tmp_path, layout):
+    for name, array in ((NAMES[0], images(5, size=8)), (NAMES[1], labels(5))):
+        folder = tmp_path / (name if layout == "per file" else layout)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_idx(folder / (name if layout == "MNIST/raw" else name.replace("-idx", ".idx")), array)
+        if layout == "per file":
+            (folder / name.replace("-idx", ".idx")).rename(folder / name)
     assert [x.shape[0] for x in read_images(tmp_path).tensors] == [5, 5]
 
 
-def test_folders_that_could_both_be_meant_and_a_file_are_named(tmp_path):
-    for place in (tmp_path / "MNIST" / "raw", tmp_path / "FashionMNIST" / "raw"):
-        place.mkdir(parents=True)
-        for name, numbers in ((NAMES[0], images(5, size=8)), (NAMES[1], labels(5))):
-            write_idx(place / name, numbers)
+def test_ambiguous_folders_and_files_raise(tmp_path):
+    for folder in (tmp_path / "MNIST" / "raw", tmp_path / "FashionMNIST" / "raw"):
+        folder.mkdir(parents=True)
+        for name, array in ((NAMES[0], images(5, size=8)), (NAMES[1], labels(5))):
+            write_idx(folder / name, array)
     with pytest.raises(ArgumentError, match=r"contains several datasets: FashionMNIST/raw, MNIST/raw\.\n  Pass one"):
         read_images(tmp_path)
     with pytest.raises(ArgumentError, match=rf"is a file; pass the folder that contains {NAMES[0]} and"):
@@ -213,7 +213,7 @@ def pack_cifar(path, contents):
             archive.addfile(member, io.BytesIO(data))
 
 
-def test_cifar_is_read_from_what_its_archive_unpacks_to(small):
+def test_cifar_is_read_from_extracted_files(small):
     write_cifar(small / "cifar-10-batches-bin")
     x, y = cifar10().tensors
     assert (x.shape, y.shape) == ((20, 3, 32, 32), (20,))
@@ -224,12 +224,12 @@ def test_cifar_is_read_from_what_its_archive_unpacks_to(small):
 
 def test_cifar_is_read_from_its_archive(small, monkeypatch):
     pack_cifar(small / "cifar-10-binary.tar.gz", {name: records(seed=k).tobytes() for k, name in enumerate(FILES)})
-    make_official(monkeypatch, known.CIFAR10, small)
+    register_checksums(monkeypatch, catalogue.CIFAR10, small)
     assert cifar10(train=False).tensors[1].tolist() == records(seed=5)[:, 0].tolist()
     assert len(cifar10()) == 20
 
 
-BAD = {
+CORRUPT_BATCHES = {
     "truncated": (records().tobytes()[:-1], "expected 12,292 bytes for 4 images, but got 12,291: it is truncated"),
     "of CIFAR-100": (b"\1" * 4 * 3074, "it looks like CIFAR-100"),
     "a pickle": (b"\x80\4abc", "it looks like the Python version, a pickle, which is not supported"),
@@ -238,16 +238,16 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_a_bad_batch_is_told_apart(small, name):
-    data, message = BAD[name]
+@pytest.mark.parametrize("name", CORRUPT_BATCHES)
+def test_corrupt_batches_raise(small, name):
+    data, message = CORRUPT_BATCHES[name]
     (small / "cifar-10-batches-bin").mkdir()
     (small / "cifar-10-batches-bin" / "test_batch.bin").write_bytes(data)
     with pytest.raises(FileFormatError, match=message):
         cifar10(train=False)
 
 
-def test_a_bad_archive_is_told_apart(small, recwarn):
+def test_corrupt_archives_raise(small, recwarn):
     path = small / "cifar-10-binary.tar.gz"
     path.write_bytes(b"<html>")
     with pytest.raises(FileFormatError, match="cannot extract"):
@@ -275,7 +275,7 @@ def header(kind, size):
     return info.tobuf(tarfile.GNU_FORMAT)[:512]
 
 
-LYING = {
+MALICIOUS_ARCHIVES = {
     "a name of eight gigabytes": header(tarfile.GNUTYPE_LONGNAME, 2**33),
     "a header of eight gigabytes": header(tarfile.XHDTYPE, 2**33),
     "a header that takes a minute to search": header(tarfile.XHDTYPE, 2**20) + b"1" * 2**20,
@@ -286,11 +286,11 @@ LYING = {
 }
 
 
-@pytest.mark.parametrize("name", LYING)
-def test_an_archive_that_lies_takes_neither_memory_nor_time(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(cifar, "_WHOLE", 2**21)
+@pytest.mark.parametrize("name", MALICIOUS_ARCHIVES)
+def test_malicious_archives_take_neither_memory_nor_time(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(cifar, "_MAX_ARCHIVE_BYTES", 2**21)
     path = tmp_path / "a.tar.gz"
-    path.write_bytes(gzip.compress(LYING[name], 1))
+    path.write_bytes(gzip.compress(MALICIOUS_ARCHIVES[name], 1))
     tracemalloc.start()
     start = time.process_time()
     with pytest.raises(FileFormatError, match="cannot extract"):
@@ -303,13 +303,13 @@ def test_an_archive_that_lies_takes_neither_memory_nor_time(tmp_path, monkeypatc
 # --- minigrad data ---
 
 
-def printed(capsys):
+def command_output(capsys):
     assert cli.main(["data"]) == 0
     return capsys.readouterr().out
 
 
-def test_the_command_lists_what_is_shipped_and_where_the_rest_goes(small, capsys):
-    out = printed(capsys)
+def test_the_command_lists_datasets_and_folders(small, capsys):
+    out = command_output(capsys)
     for call in (
         "iris()",
         "digits()",
@@ -321,20 +321,20 @@ def test_the_command_lists_what_is_shipped_and_where_the_rest_goes(small, capsys
         "cifar10()",
     ):
         assert f"  {call}" in out
-    for one in known.OFFICIAL:
+    for one in catalogue.OFFICIAL:
         for name, md5 in one.files.items():
             assert re.search(rf"{name} +MD5 {md5}$", out, re.MULTILINE)
     assert f"into    {small / 'mnist'}\n" in out
     assert max(map(len, out.replace(str(small), "~").splitlines())) <= 100
 
 
-def test_the_command_says_what_is_there(small, capsys, monkeypatch):
+def test_the_command_lists_existing_files(small, capsys, monkeypatch):
     write_four(small / "MNIST" / "raw", ".gz")
     write_cifar(small / "cifar-10-batches-bin")
-    out = printed(capsys)
+    out = command_output(capsys)
     assert f"in      {small / 'MNIST/raw'}\n" in out
     assert len(re.findall(r"MD5 \w{32}  MD5 differs$", out, re.MULTILINE)) == 4
     assert "6 of its 6 files are here, unpacked" in out
-    right = {name: hashlib.md5((small / "MNIST/raw" / name).read_bytes()).hexdigest() for name in known.MNIST.files}
-    monkeypatch.setattr(known, "OFFICIAL", (known.MNIST._replace(files=right),))
-    assert len(re.findall(r"MD5 \w{32}  here$", printed(capsys), re.MULTILINE)) == 4
+    right = {name: hashlib.md5((small / "MNIST/raw" / name).read_bytes()).hexdigest() for name in catalogue.MNIST.files}
+    monkeypatch.setattr(catalogue, "OFFICIAL", (catalogue.MNIST._replace(files=right),))
+    assert len(re.findall(r"MD5 \w{32}  here$", command_output(capsys), re.MULTILINE)) == 4

@@ -14,7 +14,7 @@ import pytest
 import minigrad as mg
 from minigrad.core.errors import ArgumentError
 from minigrad.data import corpus, digits, iris, names, read_idx
-from minigrad.data.freeze import MACHINE_PATH, frozen
+from minigrad.data.freeze import MACHINE_PATH, build_corpus
 
 
 def test_iris_is_split_120_to_30_with_ten_of_each_species_in_the_30():
@@ -24,7 +24,7 @@ def test_iris_is_split_120_to_30_with_ten_of_each_species_in_the_30():
     assert Counter(flowers.train_y) == {0: 40, 1: 40, 2: 40}
 
 
-def test_iris_holds_fisher_s_numbers_where_the_uci_copy_errs():
+def test_iris_has_fishers_values_where_the_uci_copy_errs():
     flowers = iris()
     centimetres = [
         tuple(round(v * d + m, 1) for v, m, d in zip(x, flowers.mean, flowers.deviation, strict=True))
@@ -43,7 +43,7 @@ def test_the_training_columns_have_mean_zero_and_deviation_one():
         assert abs(sum(v * v for v in column) / 120 - 1) < 1e-12
 
 
-def test_the_split_follows_its_seed():
+def test_the_split_depends_on_the_seed():
     assert iris(1) == iris(1)
     assert iris(1).train_x != iris(0).train_x
 
@@ -60,13 +60,13 @@ def test_digits_are_split_1500_to_297_and_hold_the_published_counts():
     assert set(data.train_x.flatten().tolist()) == {k / 16 for k in range(17)}
 
 
-def test_the_digits_can_be_the_first_tensors_of_a_program():
+def test_digits_work_before_any_other_tensor():
     program = "import minigrad as mg; print(mg.data.digits().test_x.mean().shape)"
     child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (child.stdout, child.stderr) == ("()\n", "")
 
 
-def test_the_digits_are_uci_s():
+def test_digits_match_uci():
     folder = files("minigrad.data")
     images, labels = (read_idx(folder.joinpath(f"digits-{x}.gz")) for x in ("images.idx3", "labels.idx1"))
     first = "00 00 05 13 09 01 00 00 00 00 13 15 10 15 05 00 00 03 15 02 00 11 08 00 00 04 12 00 00 08 08 00"
@@ -75,7 +75,7 @@ def test_the_digits_are_uci_s():
     assert int(images.sum()) == 561718
 
 
-def test_the_split_of_the_digits_follows_its_seed_and_has_each_once():
+def test_the_digits_split_is_a_seeded_permutation():
     one, again, other = digits(seed=1), digits(seed=1), digits(seed=2)
     assert one.train_y.tolist() == again.train_y.tolist() != other.train_y.tolist()
     sums = [sorted(mg.cat([x.train_x, x.test_x]).sum((1, 2, 3)).tolist()) for x in (one, other)]
@@ -90,15 +90,15 @@ def test_the_split_of_the_digits_follows_its_seed_and_has_each_once():
 
 
 @pytest.mark.parametrize(("kind", "count"), [("elements", 118), ("countries", 195), ("stars", 330)])
-def test_names_are_as_many_as_there_are_each_once_and_in_order(kind, count):
-    found = names(kind)
-    assert len(found) == len(set(found)) == count
-    plain = [unicodedata.normalize("NFD", name).encode("ascii", "ignore").decode().lower() for name in found]
+def test_names_are_complete_unique_and_sorted(kind, count):
+    words = names(kind)
+    assert len(words) == len(set(words)) == count
+    plain = [unicodedata.normalize("NFD", name).encode("ascii", "ignore").decode().lower() for name in words]
     assert plain == sorted(plain)
-    assert all(name == name.strip() == unicodedata.normalize("NFC", name) for name in found)
+    assert all(name == name.strip() == unicodedata.normalize("NFC", name) for name in words)
 
 
-def test_names_are_spelt_as_their_sources_spell_them():
+def test_names_are_spelt_as_in_their_sources():
     assert {"aluminium", "caesium", "sulfur", "nihonium", "oganesson"} <= set(names("elements"))
     assert {"Côte d’Ivoire", "São Tomé and Príncipe", "Timor-Leste", "Türkiye", "Eswatini"} <= set(names("countries"))
     assert {"Sirius", "Barnard's Star", "Zubeneschamali", "Unurgunite", "Rigil Kentaurus"} <= set(names("stars"))
@@ -106,7 +106,7 @@ def test_names_are_spelt_as_their_sources_spell_them():
         names("dogs")
 
 
-def test_the_text_is_frozen():
+def test_the_corpus_is_frozen():
     text = corpus()
     digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
     assert digest == "256debde128bd8d67937d97472faa0693b303166eab2a8cab8a7bd5f032d4603", "rebuild it only deliberately"
@@ -114,7 +114,7 @@ def test_the_text_is_frozen():
     assert text.startswith("minigrad: its own sources, documents and lessons, as of 2026-11-22.\n")
 
 
-def test_the_text_names_no_place_on_a_machine():
+def test_the_corpus_has_no_absolute_paths():
     assert MACHINE_PATH.findall(corpus()) == []
     assert [bool(MACHINE_PATH.search(x)) for x in (r"in C:\data", "in /home/x/y", "a/b, /tmp.py")] == [
         True,
@@ -123,12 +123,12 @@ def test_the_text_names_no_place_on_a_machine():
     ]
 
 
-def test_a_text_is_made_of_files_in_one_order(tmp_path):
+def test_the_corpus_concatenates_files_in_order(tmp_path):
     for name in ("minigrad/core/b.py", "minigrad/core/a.py", "README.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"This is {name}.\n\n", encoding="utf-8")
     day = date(2030, 1, 2)
-    assert frozen(tmp_path, day) == (
+    assert build_corpus(tmp_path, day) == (
         "minigrad: its own sources, documents and lessons, as of 2030-01-02.\n"
         "\n=== README.md ===\n\nThis is README.md.\n"
         "\n=== minigrad/core/a.py ===\n\nThis is minigrad/core/a.py.\n"
@@ -136,14 +136,14 @@ def test_a_text_is_made_of_files_in_one_order(tmp_path):
     )
     (tmp_path / "README.md").write_text("see /home/someone/x", encoding="utf-8")
     with pytest.raises(ArgumentError, match=r"README\.md contains an absolute path: '/home/s'"):
-        frozen(tmp_path, day)
+        build_corpus(tmp_path, day)
     with pytest.raises(ArgumentError, match="is not a clone of minigrad"):
-        frozen(tmp_path / "minigrad", day)
+        build_corpus(tmp_path / "minigrad", day)
 
 
 def test_each_shipped_file_has_its_source_stated():
     folder = Path(str(files("minigrad.data")))
-    told = (folder / "SOURCES.md").read_text(encoding="utf-8")
+    sources = (folder / "SOURCES.md").read_text(encoding="utf-8")
     shipped = {path.name for path in folder.iterdir() if path.suffix in (".gz", ".csv", ".txt")}
-    assert {name for name in shipped if f"`{name}`" not in told} == set()
+    assert {name for name in shipped if f"`{name}`" not in sources} == set()
     assert len(shipped) == 7

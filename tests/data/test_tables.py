@@ -43,9 +43,9 @@ def test_numbers_become_tensors_and_missing_ones_nan(write):
     assert table.tensor().shape == (2, 3)
 
 
-def test_texts_become_classes(write):
-    numbers, kinds = read_csv(write(TEXT)).classes("smokes")
-    assert (numbers.tolist(), numbers.dtype, kinds) == ([1, 0, 1], mg.int64, ["no", "yes"])
+def test_strings_become_classes(write):
+    classes, kinds = read_csv(write(TEXT)).classes("smokes")
+    assert (classes.tolist(), classes.dtype, kinds) == ([1, 0, 1], mg.int64, ["no", "yes"])
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,12 @@ def test_texts_become_classes(write):
         ("a\n 2\n x\n", {}, {"a": [" 2", " x"]}),
     ],
 )
-def test_what_is_written_is_read(write, text, options, columns):
+def test_tables_round_trip(write, text, options, columns):
     table = read_csv(write(text), **options)
     assert {name: table[name] for name in table.columns} == columns
 
 
-def test_another_encoding_is_read_when_it_is_said(write):
+def test_other_encodings_are_read(write):
     path = write("a\né\n", "latin-1")
     with pytest.raises(FileFormatError, match=r"cannot decode as utf-8: byte 2 is 0xe9\.\n  Pass another encoding"):
         read_csv(path)
@@ -86,12 +86,12 @@ def test_another_encoding_is_read_when_it_is_said(write):
         (b"a\n\0\n", "line 2: contains a NUL byte"),
     ],
 )
-def test_what_is_no_table_is_refused(write, text, message):
+def test_invalid_tables_raise(write, text, message):
     with pytest.raises(FileFormatError, match=message):
         read_csv(write(text))
 
 
-def test_columns_that_are_no_numbers_are_told(write):
+def test_non_numeric_columns_raise(write):
     table = read_csv(write(TEXT))
     with pytest.raises(DTypeError, match=r"column 'name' contains strings, such as 'Ada.*\n.*table.classes\('name'\)"):
         table.tensor()
@@ -103,17 +103,17 @@ def test_columns_that_are_no_numbers_are_told(write):
         table["x"]
 
 
-def test_an_encoding_that_wants_a_mark_at_the_beginning_is_told(write):
+def test_a_missing_byte_order_mark_raises(write):
     with pytest.raises(FileFormatError, match=r'no byte order mark at the start of the file\.\n.*"utf-16-le"'):
         read_csv(write(b"a\0\n\0"), encoding="utf-16")
 
 
-def test_whole_numbers_of_any_length_are_floats(write):
+def test_integers_beyond_64_bits_are_floats(write):
     table = read_csv(write("a,b\n" + "0" * 5000 + "7," + "9" * 5000 + "\n1,1\n"))
     assert (table["a"], table["b"]) == ([7.0, 1.0], [math.inf, 1.0])
 
 
-def test_a_cell_that_is_almost_a_number_takes_no_time(write):
+def test_an_almost_numeric_cell_parses_in_linear_time(write):
     path = write("a\n" + "1" * 100_000 + "x\n")  # takes minutes if the regular expression backtracks
     start = time.process_time()
     assert read_csv(path).types == {"a": str}

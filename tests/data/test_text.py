@@ -7,15 +7,15 @@ from minigrad.core.errors import ArgumentError, FileFormatError, ShapeError
 from minigrad.data import Vocabulary, corpus, read_text
 
 
-def test_a_text_comes_back_from_its_numbers():
+def test_text_round_trips():
     words = Vocabulary(corpus())
-    numbers = words.encode(corpus()[:2000])
-    assert (numbers.shape, numbers.dtype) == ((2000,), mg.int64)
-    assert words.decode(numbers) == corpus()[:2000]
-    assert numbers.max().item() < len(words) == len(set(corpus()))
+    tokens = words.encode(corpus()[:2000])
+    assert (tokens.shape, tokens.dtype) == ((2000,), mg.int64)
+    assert words.decode(tokens) == corpus()[:2000]
+    assert tokens.max().item() < len(words) == len(set(corpus()))
 
 
-def test_characters_are_numbered_in_their_order():
+def test_characters_are_indexed_in_order():
     words = Vocabulary(["ba", "cé"])
     assert words.characters == "abcé"
     assert words.encode("éa", device="numpy").tolist() == [3, 0]
@@ -38,7 +38,7 @@ def test_characters_are_numbered_in_their_order():
         (lambda v: Vocabulary(""), ArgumentError, "expected a non-empty text"),
     ],
 )
-def test_what_is_not_known_is_refused(act, kind, message):
+def test_unknown_characters_and_indices_raise(act, kind, message):
     with pytest.raises(kind, match=message):
         act(Vocabulary("ab"))
 

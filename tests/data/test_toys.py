@@ -36,8 +36,8 @@ def test_spirals_turn_with_their_radius():
     x, y = without_noise(spirals, n=90, classes=3, turns=0.5)
     radius, angle = np.hypot(*x.T), np.arctan2(x[:, 1], x[:, 0])
     expected = 2 * math.pi * (y / 3 + 0.5 * radius)
-    away = radius > 0.1
-    assert np.abs(np.exp(1j * angle) - np.exp(1j * expected))[away].max() < 1e-5
+    distance = radius > 0.1
+    assert np.abs(np.exp(1j * angle) - np.exp(1j * expected))[distance].max() < 1e-5
     assert np.bincount(y).tolist() == [30, 30, 30]
 
 
@@ -55,10 +55,10 @@ def test_blobs_lie_around_their_centres():
 @pytest.mark.parametrize("make", [moons, circles, spirals, blobs])
 def test_a_seed_gives_the_same_points_on_every_device(make):
     x, y = make(30, seed=3)
-    here, there = make(30, seed=3, device="numpy"), make(30, seed=4)
-    assert (x.tolist(), y.tolist()) == (here[0].tolist(), here[1].tolist())
-    assert x.tolist() != there[0].tolist()
-    assert (x.dtype, y.dtype, x.device, here[0].device) == (mg.float32, mg.int64, mg.get_default_device(), "numpy")
+    on_numpy, other_seed = make(30, seed=3, device="numpy"), make(30, seed=4)
+    assert (x.tolist(), y.tolist()) == (on_numpy[0].tolist(), on_numpy[1].tolist())
+    assert x.tolist() != other_seed[0].tolist()
+    assert (x.dtype, y.dtype, x.device, on_numpy[0].device) == (mg.float32, mg.int64, mg.get_default_device(), "numpy")
     assert y.tolist() != sorted(y.tolist())
 
 
@@ -73,6 +73,6 @@ def test_a_seed_gives_the_same_points_on_every_device(make):
         (lambda: blobs(centers=[1.0, 2.0]), "centers should be a list of points"),
     ],
 )
-def test_what_is_out_of_range_is_refused(make, message):
+def test_arguments_out_of_range_raise(make, message):
     with pytest.raises(ArgumentError, match=message):
         make()

@@ -45,7 +45,7 @@ def test_normalizing_gives_each_channel_its_mean_and_deviation():
     assert T.Normalize(1.0, 2.0)(x[0]).tolist() == ((x[0] - 1) / 2).tolist()
 
 
-def test_pads_are_left_above_right_below():
+def test_padding_order_is_left_top_right_bottom():
     x = mg.ones(1, 2, 3)
     assert T.Pad((1, 2, 3, 4), fill=9.0)(x).shape == (1, 8, 7)
     y = T.Pad((1, 0, 0, 2), fill=9.0)(x)
@@ -59,7 +59,7 @@ def test_pads_are_left_above_right_below():
 
 
 @pytest.mark.parametrize(("kind", "dim"), [(T.RandomHorizontalFlip, -1), (T.RandomVerticalFlip, -2)])
-def test_each_image_is_flipped_by_itself(kind, dim):
+def test_images_are_flipped_independently(kind, dim):
     x = batch(200, 1, 2, 3)
     y = kind(generator=seeded())(x)
     flipped = [bool((a == b.flip(dim)).all()) for a, b in zip(y, x, strict=True)]
@@ -70,17 +70,17 @@ def test_each_image_is_flipped_by_itself(kind, dim):
     assert (kind(p=0.0)(x[0]) == x[0]).all().item()
 
 
-def test_each_crop_is_a_part_of_its_image():
+def test_crops_are_regions_of_their_images():
     x = batch(40, 2, 5, 7)
     y = T.RandomCrop((2, 3), generator=seeded())(x)
     assert y.shape == (40, 2, 2, 3)
-    places = set()
+    offsets = set()
     for image, part in zip(x.numpy(), y.numpy(), strict=True):
         top, left = np.argwhere(image[0] == part[0, 0, 0])[0]
         assert part.tolist() == image[:, top : top + 2, left : left + 3].tolist()
-        places.add((int(top), int(left)))
-    assert {top for top, _ in places} == {0, 1, 2, 3}
-    assert {left for _, left in places} == {0, 1, 2, 3, 4}
+        offsets.add((int(top), int(left)))
+    assert {top for top, _ in offsets} == {0, 1, 2, 3}
+    assert {left for _, left in offsets} == {0, 1, 2, 3, 4}
 
 
 def test_a_crop_of_a_padded_image_keeps_its_size():
@@ -90,14 +90,14 @@ def test_a_crop_of_a_padded_image_keeps_its_size():
 
 
 @pytest.mark.parametrize(("degrees", "turns"), [(90, 1), (180, 2), (270, 3), (0, 0)])
-def test_a_quarter_turn_is_one(degrees, turns):
+def test_quarter_turns_match_rot90(degrees, turns):
     x = batch(2, 1, 5, 5)
     y = T.RandomRotation((degrees, degrees))(x)
     expected = mg.tensor(np.rot90(x.numpy(), turns, (2, 3)).copy())  # counter-clockwise
     assert np.abs((y - expected).numpy()).max() < 1e-3
 
 
-def test_a_turn_keeps_angles_where_images_are_not_square():
+def test_rotation_preserves_angles_of_non_square_images():
     x = mg.zeros(1, 1, 5, 9)
     x[0, 0, 2, 2:7] = 1.0  # a line, 5 wide
     y = T.RandomRotation((90, 90))(x)
@@ -105,27 +105,27 @@ def test_a_turn_keeps_angles_where_images_are_not_square():
     assert abs(y.sum().item() - 5) < 1e-4
 
 
-def test_a_shift_moves_and_a_factor_resizes():
+def test_translation_and_scaling():
     x = mg.zeros(1, 8, 8)
     x[0, 3:5, 3:5] = 1.0
     grown = T.RandomAffine(0, scale=(2.0, 2.0))(x)
     assert abs(grown.sum().item() - 16) < 1e-3
-    moved = [T.RandomAffine(0, translate=(0.25, 0.0), generator=seeded(k))(x) for k in range(20)]
+    translated = [T.RandomAffine(0, translate=(0.25, 0.0), generator=seeded(k))(x) for k in range(20)]
     columns = mg.arange(8, dtype=mg.float32)
-    centres = [((y[0].sum(0) * columns).sum() / y.sum()).item() for y in moved]
+    centres = [((y[0].sum(0) * columns).sum() / y.sum()).item() for y in translated]
     assert all(1.5 - 1e-3 <= centre <= 5.5 + 1e-3 for centre in centres)
     assert max(centres) - min(centres) > 2
-    assert all(abs(y[0].sum(1)[3].item() - 2) < 1e-3 for y in moved), "no vertical translation"
+    assert all(abs(y[0].sum(1)[3].item() - 2) < 1e-3 for y in translated), "no vertical translation"
 
 
-def test_a_shear_slants_along_the_rows():
+def test_shear_is_horizontal():
     x = mg.zeros(1, 9, 9)
     x[0, :, 4] = 1.0
     y = T.RandomAffine(0, shear=(45, 45))(x)
     assert np.abs(y[0].numpy() - np.eye(9)[:, :]).max() < 1e-4
 
 
-def test_gradients_flow_through_a_turn():
+def test_rotation_is_differentiable():
     x = mg.rand(1, 1, 6, 6, requires_grad=True)
     T.RandomAffine(20, generator=seeded())(x).sum().backward()
     assert x.grad.shape == x.shape
@@ -141,7 +141,7 @@ RANDOM = {
 
 
 @pytest.mark.parametrize("name", RANDOM)
-def test_a_seed_gives_the_same_pictures_on_every_device(name):
+def test_a_seed_gives_the_same_images_on_every_device(name):
     x, make = batch(8, 1, 5, 5), RANDOM[name]
     first, again, other = make(seeded(1))(x), make(seeded(1))(x), make(seeded(2))(x)
     assert first.tolist() == again.tolist() != other.tolist()
@@ -150,7 +150,7 @@ def test_a_seed_gives_the_same_pictures_on_every_device(name):
     assert transform(x).tolist() != transform(x).tolist()
 
 
-def test_transforms_follow_one_another_and_say_what_they_are():
+def test_compose_and_repr():
     both = T.Compose([T.Pad(1), T.Lambda(abs), T.Normalize(0.5, 0.5), T.RandomHorizontalFlip()])
     assert both(-mg.ones(1, 2, 2)).shape == (1, 4, 4)
     assert repr(both) == (
@@ -202,6 +202,6 @@ def test_transforms_follow_one_another_and_say_what_they_are():
         (lambda: T.Lambda(3), DTypeError, "expected a callable, but got 3"),
     ],
 )
-def test_what_cannot_be_is_refused(make, kind, message):
+def test_invalid_arguments_raise(make, kind, message):
     with pytest.raises(kind, match=message):
         make()

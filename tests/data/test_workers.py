@@ -14,21 +14,21 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from data_sets import Broken, Deadly, Marked, Noisy, Slow, Squares, Stream, Tensors, remember
+from data_sets import Broken, Exiting, Random, Remembered, Slow, Squares, Stream, WorkerInfo, store_worker
 from minigrad.core.errors import ArgumentError
 from minigrad.data import DataLoader, TensorDataset
-from minigrad.data.workers import _packed
+from minigrad.data.workers import _serialize
 
 HELPERS = Path(__file__).parents[1] / "helpers"
 pytestmark = pytest.mark.slow  # each process imports minigrad
 
 
-def left():
+def running_workers():
     """Return the worker processes that are still running."""
     return [child for child in multiprocessing.active_children() if child.name.startswith("DataLoader worker")]
 
 
-def test_workers_make_the_batches_that_there_are_without_them():
+def test_workers_yield_the_same_batches():
     def batches(workers, **options):
         loader = DataLoader(
             Squares(), batch_size=3, shuffle=True, generator=mg.Generator(1), num_workers=workers, **options
@@ -36,12 +36,12 @@ def test_workers_make_the_batches_that_there_are_without_them():
         return [[x.tolist() for x in batch] for _ in range(2) for batch in loader]
 
     assert batches(2) == batches(0) == batches(1, persistent_workers=True, prefetch_factor=1)
-    assert left() == []
+    assert running_workers() == []
 
 
-def test_no_kernel_but_numpys_runs_in_a_worker_and_tensors_arrive_on_the_default_device():
+def test_workers_use_numpy_and_tensors_arrive_on_the_default_device():
     x = mg.arange(6, dtype=mg.float32).reshape(3, 2) + 0
-    (batch,) = DataLoader(Tensors(x), batch_size=3, num_workers=1)
+    (batch,) = DataLoader(WorkerInfo(x), batch_size=3, num_workers=1)
     assert batch["where"] == ["numpy"] * 3
     assert batch["taichi"].tolist() == [False] * 3
     assert set(batch["pid"].tolist()).isdisjoint({os.getpid()})
@@ -51,36 +51,36 @@ def test_no_kernel_but_numpys_runs_in_a_worker_and_tensors_arrive_on_the_default
 
 def test_tensors_of_a_dataset_reach_the_workers():
     data = TensorDataset(mg.arange(4), mg.ones(4, 2) * 3)
-    found = list(DataLoader(data, batch_size=3, num_workers=1))
-    assert [[x.tolist() for x in batch] for batch in found] == [
+    batches = list(DataLoader(data, batch_size=3, num_workers=1))
+    assert [[x.tolist() for x in batch] for batch in batches] == [
         [[0, 1, 2], [[3.0, 3.0]] * 3],
         [[3], [[3.0, 3.0]]],
     ]
 
 
-def test_a_model_in_a_dataset_reaches_the_workers_as_one():
+def test_a_model_in_a_dataset_is_sent_to_workers():
     model = mg.nn.Linear(2, 3)
-    found = pickle.loads(_packed({"model": model, "x": mg.ones(2, requires_grad=True), "y": mg.ones(2)}))
-    assert isinstance(found["model"].weight, mg.nn.Parameter)
-    assert [name for name, _ in found["model"].named_parameters()] == ["weight", "bias"]
-    assert found["model"].weight.tolist() == model.weight.tolist()
-    assert (found["x"].requires_grad, found["y"].requires_grad) == (True, False)
+    restored = pickle.loads(_serialize({"model": model, "x": mg.ones(2, requires_grad=True), "y": mg.ones(2)}))
+    assert isinstance(restored["model"].weight, mg.nn.Parameter)
+    assert [name for name, _ in restored["model"].named_parameters()] == ["weight", "bias"]
+    assert restored["model"].weight.tolist() == model.weight.tolist()
+    assert (restored["x"].requires_grad, restored["y"].requires_grad) == (True, False)
 
 
-def test_random_numbers_follow_from_the_epoch_and_the_batch_not_from_the_worker():
+def test_random_values_depend_on_epoch_and_batch_only():
     def epochs(workers):
-        loader = DataLoader(Noisy(4), batch_size=2, num_workers=workers, generator=mg.Generator(0))
+        loader = DataLoader(Random(4), batch_size=2, num_workers=workers, generator=mg.Generator(0))
         return [[np.asarray(x).tolist() for x in batch] for _ in range(2) for batch in loader]
 
     first = epochs(1)
     assert first == epochs(2)
-    flat = [number for batch in first for number in batch[2] + batch[3]]
+    flat = [value for batch in first for value in batch[2] + batch[3]]
     assert len(set(flat)) == len(flat) == 16, "all samples, batches and epochs draw different values"
 
 
-def test_a_resumed_epoch_has_the_same_random_numbers():
+def test_a_resumed_epoch_has_the_same_random_values():
     def loader():
-        return DataLoader(Noisy(6), batch_size=2, num_workers=1, shuffle=True, generator=mg.Generator(0))
+        return DataLoader(Random(6), batch_size=2, num_workers=1, shuffle=True, generator=mg.Generator(0))
 
     first, second = loader(), loader()
     begun = iter(first)
@@ -91,62 +91,67 @@ def test_a_resumed_epoch_has_the_same_random_numbers():
     ]
 
 
-def test_an_iterable_dataset_is_shared_out():
+def test_an_iterable_dataset_is_sharded():
     batches = [batch.tolist() for batch in DataLoader(Stream(7), batch_size=2, num_workers=2)]
     assert batches == [[0, 2], [1, 3], [4, 6], [5]]
 
 
 def test_worker_init_fn_runs_in_each():
-    assert [x.tolist() for x in DataLoader(Marked(4), num_workers=2, worker_init_fn=remember)] == [[0], [1], [0], [1]]
+    assert [x.tolist() for x in DataLoader(Remembered(4), num_workers=2, worker_init_fn=store_worker)] == [
+        [0],
+        [1],
+        [0],
+        [1],
+    ]
 
 
-def test_an_error_arrives_with_its_type_traceback_and_example():
+def test_errors_keep_their_type_traceback_and_index():
     with pytest.raises(ValueError, match="seven is missing") as caught:
         list(DataLoader(Broken(), batch_size=4, num_workers=2))
     text = str(caught.value)
     assert text.startswith("Caught ValueError in DataLoader worker process 1.\nOriginal Traceback")
     assert "in __getitem__\n" in text
     assert "Raised by dataset[7] of Broken." in text
-    assert left() == []
+    assert running_workers() == []
 
 
-def test_a_worker_that_ends_is_missed_in_words():
+def test_a_dead_worker_raises():
     with pytest.raises(RuntimeError, match=r"worker 0 \(pid \d+\) exited unexpectedly with exit code 41"):
-        list(DataLoader(Deadly(), num_workers=1))
-    assert left() == []
+        list(DataLoader(Exiting(), num_workers=1))
+    assert running_workers() == []
 
 
-def test_waiting_ends_after_the_timeout():
+def test_the_timeout_raises():
     with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.2 seconds while waiting for worker 0"):
         next(iter(DataLoader(Slow(), num_workers=1, timeout=0.2)))
-    assert left() == []
+    assert running_workers() == []
 
 
-def test_a_loop_left_early_leaves_no_process():
+def test_an_early_exit_stops_the_workers():
     for _ in DataLoader(Squares(100), num_workers=2):
         break
-    assert left() == []
+    assert running_workers() == []
 
 
-def test_persistent_workers_stay_until_the_loader_goes():
+def test_persistent_workers_live_as_long_as_the_loader():
     loader = DataLoader(Squares(), num_workers=1, persistent_workers=True)
     for x, _ in loader:
         assert x.item() == 0
         break
-    first = [child.pid for child in left()]
+    first = [child.pid for child in running_workers()]
     assert [x.item() for x, _ in loader] == list(range(10)), "batches in flight are dropped when a loop is left early"
-    assert [child.pid for child in left()] == first
+    assert [child.pid for child in running_workers()] == first
     assert len(first) == 1
     inner = [(a.item(), b.item()) for (a, _), (b, _) in zip(loader, loader, strict=True)]
     assert inner == [(k, k) for k in range(10)], "nested loops do not interfere"
     del loader
-    assert left() == []
+    assert running_workers() == []
 
 
-def test_what_cannot_be_sent_to_a_worker_is_told_before_one_is_started():
+def test_unpicklable_arguments_raise_before_workers_start():
     with pytest.raises(ArgumentError, match="Define functions and classes at module level, not inside a function"):
         next(iter(DataLoader(Squares(), num_workers=1, collate_fn=lambda batch: batch)))
-    assert left() == []
+    assert running_workers() == []
 
 
 def run(code, *, name=None, tmp_path=None, **options):
@@ -162,7 +167,7 @@ def run(code, *, name=None, tmp_path=None, **options):
     )
 
 
-def test_a_class_of_a_notebook_is_told_to_go_into_a_file():
+def test_a_class_defined_in_a_notebook_raises():
     child = run("""
         from minigrad.data import DataLoader, Dataset
         class Mine(Dataset):
@@ -175,7 +180,7 @@ def test_a_class_of_a_notebook_is_told_to_go_into_a_file():
     assert "%%writefile my_data.py" in err
 
 
-def test_a_script_without_its_guard_is_told_of_it(tmp_path):
+def test_a_script_without_main_guard_raises(tmp_path):
     child = run(
         """
         from data_sets import Squares
@@ -189,7 +194,7 @@ def test_a_script_without_its_guard_is_told_of_it(tmp_path):
     assert 'if __name__ == "__main__":' in err
 
 
-def test_a_script_may_have_classes_of_its_own(tmp_path):
+def test_classes_of_a_script_work(tmp_path):
     child = run(
         """
         from minigrad.data import DataLoader, Dataset
@@ -206,7 +211,7 @@ def test_a_script_may_have_classes_of_its_own(tmp_path):
 
 
 @pytest.mark.nightly
-def test_a_notebook_may_have_workers_of_what_it_imports():
+def test_imported_classes_work_in_a_notebook():
     import nbclient
     import nbformat
 
@@ -227,14 +232,14 @@ def test_a_notebook_may_have_workers_of_what_it_imports():
 
 @pytest.mark.needs("POSIX")
 @pytest.mark.parametrize("ended", [pytest.param("interrupted", marks=pytest.mark.nightly), "killed"])
-def test_no_process_outlives_a_program_that_is(ended):
+def test_no_process_outlives_the_program(ended):
     child = run(
         """
         import multiprocessing, signal
-        from data_sets import Slow, announce
+        from data_sets import Slow, print_worker
         from minigrad.data import DataLoader
         signal.signal(signal.SIGINT, signal.default_int_handler)  # the shell may have set it to SIG_IGN
-        loader = iter(DataLoader(Slow(), num_workers=2, worker_init_fn=announce))
+        loader = iter(DataLoader(Slow(), num_workers=2, worker_init_fn=print_worker))
         try:
             next(loader)
         except KeyboardInterrupt:
@@ -253,12 +258,12 @@ def test_no_process_outlives_a_program_that_is(ended):
         os.kill(child.pid, signal.SIGKILL)
         child.communicate(timeout=300)
     deadline = time.monotonic() + 60
-    while anyone(child.pid) and time.monotonic() < deadline:
+    while has_members(child.pid) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert not anyone(child.pid)
+    assert not has_members(child.pid)
 
 
-def anyone(group):
+def has_members(group):
     """Return whether a process group has any members."""
     try:
         os.killpg(group, 0)
@@ -269,9 +274,9 @@ def anyone(group):
 
 @pytest.mark.parametrize("persistent", [False, True])
 @pytest.mark.parametrize("options", [{}, {"shuffle": True}])
-def test_the_same_seed_before_two_epochs_gives_workers_the_same_numbers(persistent, options):
+def test_the_same_seed_gives_workers_the_same_random_values(persistent, options):
     """As in PyTorch; without reseeding, each epoch draws different values."""
-    loader = DataLoader(Noisy(), batch_size=2, num_workers=2, persistent_workers=persistent, **options)
+    loader = DataLoader(Random(), batch_size=2, num_workers=2, persistent_workers=persistent, **options)
 
     def epoch(seed=None):
         if seed is not None:
@@ -283,10 +288,10 @@ def test_the_same_seed_before_two_epochs_gives_workers_the_same_numbers(persiste
     assert first != other
 
 
-def test_the_same_seed_begins_a_stream_again_in_workers_that_stay():
+def test_reseeding_restarts_persistent_iterable_workers():
     loader = DataLoader(Stream(6), batch_size=2, num_workers=2, persistent_workers=True)
-    found = []
+    epochs = []
     for _ in range(2):
         mg.manual_seed(0)
-        found.append([str(batch) for batch in loader])
-    assert found[0] == found[1] != []
+        epochs.append([str(batch) for batch in loader])
+    assert epochs[0] == epochs[1] != []

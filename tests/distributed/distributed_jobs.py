@@ -54,7 +54,7 @@ def dropout():
     return model, Adam(model.parameters(), lr=0.01), cross_entropy
 
 
-class Marked(Dataset):
+class FaultyDataset(Dataset):
     """Dataset that injects faults: the worker that next reads a sample removes the file, and does what it contains."""
 
     def __init__(self, path):
@@ -65,40 +65,40 @@ class Marked(Dataset):
 
     def __getitem__(self, index):
         try:
-            what = self.path.read_text(encoding="utf-8")
+            fault = self.path.read_text(encoding="utf-8")
             self.path.unlink()
         except FileNotFoundError:  # no file, or another worker removed it
             return self.points[index]
-        if what == "die":
+        if fault == "die":
             os.kill(os.getpid(), signal.SIGKILL)
-        if what == "memory":
+        if fault == "memory":
             raise MemoryError("no memory for this sample")
-        if what == "fill":
-            self.fill()
+        if fault == "fill":
+            self.allocate_until_killed()
         raise LookupError("this sample cannot be read")
 
-    def fill(self):
+    def allocate_until_killed(self):
         """Allocate 64 MB repeatedly until this process is killed, or it has 8 GB, which a file records."""
-        held = []
+        blocks = []
         for _ in range(128):
-            held.append(mg.ones(2**23, dtype=mg.float64))
+            blocks.append(mg.ones(2**23, dtype=mg.float64))
             time.sleep(0.02)
         self.path.with_suffix(".full").touch()
         raise MemoryError("8 GB allocated without being killed")
 
 
-class Marking:
+class FaultInjector:
     """Callback that writes such a file after the given steps, counted from 1."""
 
-    def __init__(self, path, what, steps):
-        self.path, self.what, self.steps = Path(path), what, steps
+    def __init__(self, path, fault, steps):
+        self.path, self.fault, self.steps = Path(path), fault, steps
 
     def __call__(self, run):
         if run.step in self.steps:
-            self.path.write_text(self.what, encoding="utf-8")
+            self.path.write_text(self.fault, encoding="utf-8")
 
 
-class Signed(Dataset):
+class ProcessRecorder(Dataset):
     """Dataset that records the process ids of its readers as file names."""
 
     def __init__(self, folder):

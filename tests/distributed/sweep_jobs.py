@@ -31,9 +31,9 @@ def slow(k, report, folder, log):
     """Log that it runs; the third trial takes long, unless it is resumed."""
     with open(log, "a", encoding="utf-8") as file:
         file.write(f"{k}\n")
-    begun = folder / "begun"
-    again = begun.exists()
-    begun.touch()
+    is_resumed = folder / "begun"
+    again = is_resumed.exists()
+    is_resumed.touch()
     report(score=k)
     if k == 3 and not again:
         time.sleep(600)
@@ -46,22 +46,22 @@ def waits(k, report):
     time.sleep(600)
 
 
-def mixed(how, report, folder=None):
-    """End as `how` says; "once" dies after reporting its last epoch, and reports nothing when rerun."""
-    print("this is", how)
-    if how == "once" and (folder / "begun").exists():
+def mixed(outcome, report, folder=None):
+    """End as `outcome` says; "once" dies after reporting its last epoch, and reports nothing when rerun."""
+    print("this is", outcome)
+    if outcome == "once" and (folder / "begun").exists():
         return
-    if how == "other":
+    if outcome == "other":
         report(loss=1.0)
-    if how == "silent":
+    if outcome == "silent":
         return
     report(val_loss=1.0)
-    if how == "raise":
+    if outcome == "raise":
         raise LookupError("no such thing\nand more")
-    if how == "nan":
+    if outcome == "nan":
         report(val_loss=float("nan"))
-    if how == "once":
+    if outcome == "once":
         (folder / "begun").touch()
-    if how in ("die", "once"):
+    if outcome in ("die", "once"):
         os.kill(os.getpid(), signal.SIGKILL)
     report(val_loss=0.5)

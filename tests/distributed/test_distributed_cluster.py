@@ -21,22 +21,22 @@ def cluster(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    made.nodes = [made.add_node(num_cpus=1), made.add_node(num_cpus=1)]
-    monkeypatch.setenv("RAY_ADDRESS", made.address)
-    yield made
-    made.shutdown()
+    test_cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    test_cluster.nodes = [test_cluster.add_node(num_cpus=1), test_cluster.add_node(num_cpus=1)]
+    monkeypatch.setenv("RAY_ADDRESS", test_cluster.address)
+    yield test_cluster
+    test_cluster.shutdown()
 
 
 @pytest.mark.slow
-def test_a_node_that_is_removed_while_training_changes_no_digit(cluster):
+def test_removing_a_node_does_not_change_results(cluster):
     def removing(run):
         if run.step == 5:
             cluster.remove_node(cluster.nodes[0], allow_graceful=False)
 
     options = {"epochs": 4, "workers": 2, "seed": 5, "progress": False}
     undisturbed = mg.distributed.fit(jobs.dropout, jobs.loader(), **options)
-    found = mg.distributed.fit(jobs.dropout, jobs.loader(), callbacks=[removing], **options)
-    assert found.history.steps == undisturbed.history.steps
-    for a, b in zip(found.model.parameters(), undisturbed.model.parameters(), strict=True):
+    result = mg.distributed.fit(jobs.dropout, jobs.loader(), callbacks=[removing], **options)
+    assert result.history.steps == undisturbed.history.steps
+    for a, b in zip(result.model.parameters(), undisturbed.model.parameters(), strict=True):
         np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())

@@ -33,12 +33,12 @@ mg.distributed.fit(jobs.dropout, jobs.loader(), seed=5, callbacks=[told], **opti
 """
 
 
-def begun(mark, what, path, epochs):
+def start_driver(mark, ending, path, epochs):
     """Start a driver in a new session, as in a terminal; its processes have `mark` in their environment."""
-    places = os.pathsep.join([str(Path(__file__).parent), *sys.path])
-    environment = {**os.environ, "PYTHONPATH": places, "MINIGRAD_TEST_MARK": mark}
+    python_path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    environment = {**os.environ, "PYTHONPATH": python_path, "MINIGRAD_TEST_MARK": mark}
     return subprocess.Popen(
-        [sys.executable, "-c", CHILD, what, str(path), str(epochs)],
+        [sys.executable, "-c", CHILD, ending, str(path), str(epochs)],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -49,18 +49,18 @@ def begun(mark, what, path, epochs):
 
 def processes(mark, name=""):
     """Return the pids of processes with `mark` in their environment and `name` in their command line."""
-    found = []
+    running = []
     for entry in Path("/proc").iterdir():
         try:
             if mark.encode() in (entry / "environ").read_bytes():
                 command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                found += [(int(entry.name), command)] if name in command and command else []
+                running += [(int(entry.name), command)] if name in command and command else []
         except (OSError, ValueError):  # not a process, or one that has just exited
             continue
-    return found
+    return running
 
 
-def gone(mark, seconds=180):
+def wait_for_exit(mark, seconds=180):
     """Return the processes still running after at most `seconds`."""
     end = time.monotonic() + seconds
     while (left := processes(mark)) and time.monotonic() < end:
@@ -68,14 +68,14 @@ def gone(mark, seconds=180):
     return left
 
 
-def until(child, step):
+def wait_for_step(child, step):
     for line in child.stdout:
         if line.strip() == str(step):
             return
     raise AssertionError(child.stderr.read())
 
 
-def alone(epochs, path=None):
+def train_alone(epochs, path=None):
     mg.manual_seed(5)
     model, optimizer, loss = jobs.dropout()
     fit(model, jobs.loader(), optimizer, loss, epochs=epochs, seed=5, progress=False, checkpoint=path)
@@ -83,40 +83,42 @@ def alone(epochs, path=None):
 
 
 @pytest.mark.parametrize(
-    "what", ["interrupt", *(pytest.param(what, marks=pytest.mark.slow) for what in ("end", "raise", "kill"))]
+    "ending", ["interrupt", *(pytest.param(ending, marks=pytest.mark.slow) for ending in ("end", "raise", "kill"))]
 )
-def test_no_process_stays_and_the_checkpoint_goes_on(what, tmp_path):
-    mark, path = f"mark-{os.getpid()}-{what}", tmp_path / "c"
-    epochs = 1 if what == "end" else 400
-    child = begun(mark, what, path, epochs)
-    until(child, 4)
-    if what in ("interrupt", "kill"):  # the others exit too early to check
+def test_no_orphans_and_checkpoints_resume(ending, tmp_path):
+    mark, path = f"mark-{os.getpid()}-{ending}", tmp_path / "c"
+    epochs = 1 if ending == "end" else 400
+    child = start_driver(mark, ending, path, epochs)
+    wait_for_step(child, 4)
+    if ending in ("interrupt", "kill"):  # the others exit too early to check
         assert processes(mark, "raylet")
-        assert len(processes(mark, "ray::Worker")) == 2
-    if what == "interrupt":
+        assert len(processes(mark, "ray::ReplicaActor")) == 2
+    if ending == "interrupt":
         os.killpg(child.pid, signal.SIGINT)  # as a terminal does
-    if what == "kill":
+    if ending == "kill":
         child.kill()
-    written, said = child.communicate(timeout=120)
-    assert gone(mark) == []
-    assert child.returncode == {"end": 0, "raise": 1, "interrupt": -signal.SIGINT, "kill": -signal.SIGKILL}[what], said
-    if what == "raise":
-        assert said.rstrip().endswith("LookupError: enough")
-    if what == "interrupt":
+    written, errors = child.communicate(timeout=120)
+    assert wait_for_exit(mark) == []
+    assert child.returncode == {"end": 0, "raise": 1, "interrupt": -signal.SIGINT, "kill": -signal.SIGKILL}[ending], (
+        errors
+    )
+    if ending == "raise":
+        assert errors.rstrip().endswith("LookupError: enough")
+    if ending == "interrupt":
         assert f"interrupted: run the same call again to resume from {path}" in written
-    if what == "end":
-        assert "epoch 1/1: 100%" in said
+    if ending == "end":
+        assert "epoch 1/1: 100%" in errors
     state = mg.load(path)
     assert state["fit"]["step"] >= 3
-    found = np.concatenate([x.numpy().ravel() for x in state["model"].values()]) if what == "end" else None
-    if found is None:  # resume in this process, without Ray
+    parameters = np.concatenate([x.numpy().ravel() for x in state["model"].values()]) if ending == "end" else None
+    if parameters is None:  # resume in this process, without Ray
         epochs = state["fit"]["epoch"] + 2
-        found = alone(epochs, path)
-    np.testing.assert_allclose(found, alone(epochs), rtol=0, atol=1e-9)
+        parameters = train_alone(epochs, path)
+    np.testing.assert_allclose(parameters, train_alone(epochs), rtol=0, atol=1e-9)
 
 
 @pytest.mark.slow
-def test_a_worker_killed_at_20_moments_changes_no_digit(monkeypatch):
+def test_killing_workers_at_20_moments_does_not_change_results(monkeypatch):
     mark, generator, kills = f"mark-{os.getpid()}-twenty", random.Random(0), []
     monkeypatch.setenv("MINIGRAD_TEST_MARK", mark)
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
@@ -125,8 +127,8 @@ def test_a_worker_killed_at_20_moments_changes_no_digit(monkeypatch):
     def kill():
         while len(kills) < 20 and not over.is_set():
             time.sleep(generator.uniform(0.1, 2))
-            if there := processes(mark, "ray::Worker"):
-                pid, _ = generator.choice(there)
+            if workers := processes(mark, "ray::ReplicaActor"):
+                pid, _ = generator.choice(workers)
                 os.kill(pid, signal.SIGKILL)
                 kills.append(pid)
 
@@ -138,19 +140,19 @@ def test_a_worker_killed_at_20_moments_changes_no_digit(monkeypatch):
     thread = threading.Thread(target=kill)
     options = {"workers": 2, "seed": 5, "progress": False, "restarts": 40}
     try:
-        found = mg.distributed.fit(jobs.dropout, jobs.loader(), epochs=160, callbacks=[patient], **options).model
+        trained = mg.distributed.fit(jobs.dropout, jobs.loader(), epochs=160, callbacks=[patient], **options).model
     finally:
         over.set()
         thread.join()
     assert len(kills) == 20
     undisturbed = mg.distributed.fit(jobs.dropout, jobs.loader(), epochs=160, **options).model
-    for a, b in zip(found.parameters(), undisturbed.parameters(), strict=True):
+    for a, b in zip(trained.parameters(), undisturbed.parameters(), strict=True):
         np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())
-    assert gone(mark) == []
+    assert wait_for_exit(mark) == []
 
 
 @pytest.mark.slow
-def test_a_worker_that_ray_ends_for_its_memory_changes_no_digit(monkeypatch, tmp_path):
+def test_out_of_memory_kills_do_not_change_results(monkeypatch, tmp_path):
     from ray._private.utils import get_system_memory, get_used_memory
 
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
@@ -158,9 +160,9 @@ def test_a_worker_that_ray_ends_for_its_memory_changes_no_digit(monkeypatch, tmp
     undisturbed = mg.distributed.fit(jobs.dropout, jobs.loader(), **options).model
     monkeypatch.setenv("RAY_memory_usage_threshold", f"{(get_used_memory() + 3e9) / get_system_memory():.3f}")
     monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "100")
-    marking = jobs.Marking(tmp_path / "mark", "fill", (7,))
-    data = jobs.loader(jobs.Marked(tmp_path / "mark"))
-    found = mg.distributed.fit(jobs.dropout, data, callbacks=[marking], **options).model
+    marking = jobs.FaultInjector(tmp_path / "mark", "fill", (7,))
+    data = jobs.loader(jobs.FaultyDataset(tmp_path / "mark"))
+    trained = mg.distributed.fit(jobs.dropout, data, callbacks=[marking], **options).model
     assert list(tmp_path.iterdir()) == []
-    for a, b in zip(found.parameters(), undisturbed.parameters(), strict=True):
+    for a, b in zip(trained.parameters(), undisturbed.parameters(), strict=True):
         np.testing.assert_array_equal(a.detach().numpy(), b.detach().numpy())

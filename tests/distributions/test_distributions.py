@@ -8,7 +8,7 @@ import pytest
 import minigrad as mg
 from minigrad import distributions as D
 from minigrad.core.errors import ArgumentError
-from parity import close
+from parity import assert_close
 from strategies import PARITY
 
 
@@ -19,8 +19,8 @@ def covariance(x, c):
 
 
 ROWS = np.random.default_rng(0).normal(size=(3, 4)).astype("float32")
-CHANCES = np.random.default_rng(1).uniform(0.05, 0.95, size=(3, 4)).astype("float32")
-MADE = {
+PROBABILITIES = np.random.default_rng(1).uniform(0.05, 0.95, size=(3, 4)).astype("float32")
+DISTRIBUTIONS = {
     "Normal": lambda D, x, c: D.Normal(x, c),
     "Normal, one scale": lambda D, x, c: D.Normal(x, 0.5),
     "Uniform": lambda D, x, c: D.Uniform(x - 4.0, x + c + 4.0),
@@ -35,7 +35,7 @@ MADE = {
     ),
     "Independent": lambda D, x, c: D.Independent(D.Normal(x, c), 1),
 }
-EACH = pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+SAMPLED = pytest.mark.parametrize("make", DISTRIBUTIONS.values(), ids=DISTRIBUTIONS)
 
 
 def value_of(name, library):
@@ -43,48 +43,52 @@ def value_of(name, library):
         return library.tensor(np.array([1, 3, 0]))
     if "Multi" in name:
         return library.tensor(ROWS[::-1, 1:3].copy())
-    return library.tensor((CHANCES > 0.5).astype("float32") if "Bernoulli" in name else ROWS[::-1].copy() * 0.3)
+    return library.tensor((PROBABILITIES > 0.5).astype("float32") if "Bernoulli" in name else ROWS[::-1].copy() * 0.3)
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("name", MADE)
-def test_logarithms_entropies_and_their_gradients_are_pytorch_s(torch, name):
-    found = []
-    for library, room in ((mg, D), (torch, torch.distributions)):
-        x, c = (library.tensor(a).requires_grad_() for a in (ROWS, CHANCES))
-        one = MADE[name](room, x, c)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_log_probs_entropies_and_gradients_match_pytorch(torch, name):
+    results = []
+    for library, distributions in ((mg, D), (torch, torch.distributions)):
+        x, c = (library.tensor(a).requires_grad_() for a in (ROWS, PROBABILITIES))
+        one = DISTRIBUTIONS[name](distributions, x, c)
         logs, entropy = one.log_prob(value_of(name, library)), one.entropy()
         (logs.sum() + 0.5 * entropy.sum()).backward()
         assert entropy.shape == logs.shape
         moments = [] if "Categorical" in name else [one.mean, one.variance, one.stddev]
-        more = [one.probs, one.logits] if hasattr(one, "probs") else []
-        more += [one.covariance_matrix, one.precision_matrix] if "Multi" in name else []
+        parameters = [one.probs, one.logits] if hasattr(one, "probs") else []
+        parameters += [one.covariance_matrix, one.precision_matrix] if "Multi" in name else []
         grads = [library.zeros(3, 4) if p.grad is None else p.grad for p in (x, c)]
         shapes = tuple(one.batch_shape), tuple(one.event_shape)
-        found.append((shapes, [t.detach().numpy() for t in (logs, entropy, *moments, *more, *grads)]))
-    assert found[0][0] == found[1][0]
-    for mine, its in zip(found[0][1], found[1][1], strict=True):
-        close(mine, its, PARITY["float32"])
+        results.append((shapes, [t.detach().numpy() for t in (logs, entropy, *moments, *parameters, *grads)]))
+    assert results[0][0] == results[1][0]
+    for actual, expected in zip(results[0][1], results[1][1], strict=True):
+        assert_close(actual, expected, PARITY["float32"])
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("name", MADE)
-def test_divergences_and_their_gradients_are_pytorch_s(torch, name):
-    found = []
-    for library, room in ((mg, D), (torch, torch.distributions)):
-        x, c = (library.tensor(a).requires_grad_() for a in (ROWS, CHANCES))
-        p = MADE[name](room, x, c)
-        q = room.Uniform(x - 5.0, x + c + 6.0) if name == "Uniform" else MADE[name](room, x * 0.5 + 0.1, c * 0.5)
-        kl = room.kl_divergence(p, q)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_divergences_and_gradients_match_pytorch(torch, name):
+    results = []
+    for library, distributions in ((mg, D), (torch, torch.distributions)):
+        x, c = (library.tensor(a).requires_grad_() for a in (ROWS, PROBABILITIES))
+        p = DISTRIBUTIONS[name](distributions, x, c)
+        q = (
+            distributions.Uniform(x - 5.0, x + c + 6.0)
+            if name == "Uniform"
+            else DISTRIBUTIONS[name](distributions, x * 0.5 + 0.1, c * 0.5)
+        )
+        kl = distributions.kl_divergence(p, q)
         kl.sum().backward()
-        found.append([kl.detach().numpy(), *[t.grad.numpy() for t in (x, c) if t.grad is not None]])
-    for mine, its in zip(*found, strict=True):
-        close(mine, its, PARITY["float32"])
+        results.append([kl.detach().numpy(), *[t.grad.numpy() for t in (x, c) if t.grad is not None]])
+    for actual, expected in zip(*results, strict=True):
+        assert_close(actual, expected, PARITY["float32"])
 
 
-@EACH
-def test_draws_have_their_shapes_and_no_gradient(make):
-    one = make(D, mg.tensor(ROWS).requires_grad_(), mg.tensor(CHANCES).requires_grad_())
+@SAMPLED
+def test_samples_have_shapes_and_no_gradient(make):
+    one = make(D, mg.tensor(ROWS).requires_grad_(), mg.tensor(PROBABILITIES).requires_grad_())
     for sizes in ((), (5,), (2, 3), 4):
         drawn = one.sample(sizes)
         many = (sizes,) if isinstance(sizes, int) else sizes
@@ -100,17 +104,17 @@ def test_draws_have_their_shapes_and_no_gradient(make):
             one.rsample()
 
 
-@pytest.mark.parametrize("name", [name for name in MADE if "Categorical" not in name])
-def test_the_moments_of_draws_are_those_that_are_said(name):
+@pytest.mark.parametrize("name", [name for name in DISTRIBUTIONS if "Categorical" not in name])
+def test_sample_moments_match(name):
     mg.manual_seed(3)
-    one = MADE[name](D, mg.tensor(ROWS), mg.tensor(CHANCES))
+    one = DISTRIBUTIONS[name](D, mg.tensor(ROWS), mg.tensor(PROBABILITIES))
     drawn = one.sample((4000,))
     far = (drawn.mean(0) - one.mean).abs() / (one.stddev / math.sqrt(4000))
     assert far.max().item() < 4.5
     assert ((drawn.var(0) - one.variance).abs() / one.variance).max().item() < 0.15
 
 
-def test_classes_are_drawn_as_often_as_their_chances_say():
+def test_class_frequencies_match_probabilities():
     mg.manual_seed(5)
     one = D.Categorical(logits=mg.tensor(ROWS))
     drawn = one.sample((4000,))
@@ -119,7 +123,7 @@ def test_classes_are_drawn_as_often_as_their_chances_say():
         assert ((share - chance).abs() / (chance * (1 - chance) / 4000) ** 0.5).max().item() < 4.5
 
 
-def test_a_draw_of_a_normal_hands_its_gradient_on():
+def test_normal_samples_are_reparameterised():
     loc, scale = mg.zeros(3, requires_grad=True), mg.ones(3, requires_grad=True)
     mg.manual_seed(1)
     drawn = D.Normal(loc, scale).rsample()
@@ -156,12 +160,12 @@ def test_a_draw_of_a_normal_hands_its_gradient_on():
         ),
     ],
 )
-def test_mistakes_are_named(make, text):
+def test_invalid_parameters_raise(make, text):
     with pytest.raises(ArgumentError, match=text):
         make()
 
 
-def test_a_divergence_that_is_not_here_says_how_to_estimate_it():
+def test_unimplemented_divergences_raise_with_advice():
     with pytest.raises(
         NotImplementedError, match=r"No KL\(p \|\| q\) is implemented for p type Normal and q type Uniform"
     ):
@@ -175,34 +179,36 @@ def test_a_divergence_that_is_not_here_says_how_to_estimate_it():
 
 @pytest.mark.parity
 @pytest.mark.parametrize("kind", ["Categorical", "Bernoulli", "Uniform"])
-def test_a_divergence_is_infinite_where_only_the_first_ever_draws(torch, kind):
+def test_divergence_is_infinite_outside_the_support(torch, kind):
     ends = np.array([0.0, 0.25, 0.5, 1.0], dtype="float32")
     first, second = (x.reshape(-1) for x in np.meshgrid(ends, ends))
-    found = []
-    for library, room in ((mg, D), (torch, torch.distributions)):
-        made = {
-            "Categorical": lambda a, room=room, library=library: room.Categorical(library.stack([a, 1 - a], -1)),
-            "Bernoulli": lambda a, room=room: room.Bernoulli(a),
-            "Uniform": lambda a, room=room: room.Uniform(a, 3 * a + 0.5),
+    results = []
+    for library, distributions in ((mg, D), (torch, torch.distributions)):
+        families = {
+            "Categorical": lambda a, distributions=distributions, library=library: distributions.Categorical(
+                library.stack([a, 1 - a], -1)
+            ),
+            "Bernoulli": lambda a, distributions=distributions: distributions.Bernoulli(a),
+            "Uniform": lambda a, distributions=distributions: distributions.Uniform(a, 3 * a + 0.5),
         }[kind]
-        given = [library.tensor(x.copy()) for x in (first, second)]
-        found.append(room.kl_divergence(*map(made, given)).numpy())
-    assert np.isinf(found[0]).sum() in (6, 12)
-    close(*found, PARITY["float32"])
+        parameters = [library.tensor(x.copy()) for x in (first, second)]
+        results.append(distributions.kl_divergence(*map(families, parameters)).numpy())
+    assert np.isinf(results[0]).sum() in (6, 12)
+    assert_close(*results, PARITY["float32"])
 
 
-def test_modes_are_what_is_likeliest():
+def test_modes_are_most_probable():
     assert D.Categorical(mg.tensor([[0.2, 0.7, 0.1], [0.5, 0.1, 0.4]])).mode.tolist() == [1, 0]
     assert str(D.Bernoulli(mg.tensor([0.2, 0.5, 0.7])).mode.tolist()) == "[0.0, nan, 1.0]"
 
 
-def test_a_step_with_a_distribution_can_be_recorded():
+def test_a_step_with_a_distribution_can_be_jitted():
     def step(x, scale):
         code = D.Normal(x, scale)
         return (D.kl_divergence(code, D.Normal(0.0, 1.0)) + code.rsample()).sum()
 
-    found = []
+    results = []
     for function in (step, mg.jit(step)):
         mg.manual_seed(2)
-        found.append([function(mg.tensor([k, 1.0]), mg.tensor([1.0, 2.0])).item() for k in range(3)])
-    assert found[0] == found[1]
+        results.append([function(mg.tensor([k, 1.0]), mg.tensor([1.0, 2.0])).item() for k in range(3)])
+    assert results[0] == results[1]

@@ -13,15 +13,15 @@ from tiers import cross
 F = mg.functional
 
 
-def random(*shape, seed=0):
+def random_array(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape)
 
 
-def near(ours, theirs, tolerance=PARITY["float64"]):
-    parity.close(ours.detach().numpy(), theirs.numpy(force=True), tolerance)
+def assert_close(actual, expected, tolerance=PARITY["float64"]):
+    parity.assert_close(actual.detach().numpy(), expected.numpy(force=True), tolerance)
 
 
-CORNERS = {
+EDGE_CASES = {
     "nan": [1.0, np.nan, 3.0],
     "inf": [1.0, np.inf, 2.0],
     "-inf": [1.0, -np.inf, 2.0],
@@ -33,19 +33,19 @@ CORNERS = {
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("corner", CORNERS)
+@pytest.mark.parametrize("corner", EDGE_CASES)
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "softmin"])
-def test_corners_have_pytorch_s_values_and_gradients(torch, name, corner):
-    given = np.array(CORNERS[corner])
-    x, t = mg.tensor(given, requires_grad=True), torch.tensor(given, requires_grad=True)
-    ours, theirs = getattr(F, name)(x, 0), getattr(torch.nn.functional, name)(t, 0)
-    near(ours, theirs)
-    ours.backward(mg.tensor(random(*given.shape)))
-    theirs.backward(torch.tensor(random(*given.shape)))
-    near(x.grad, t.grad)
+def test_edge_cases_match_pytorch_values_and_gradients(torch, name, corner):
+    array = np.array(EDGE_CASES[corner])
+    x, t = mg.tensor(array, requires_grad=True), torch.tensor(array, requires_grad=True)
+    actual, expected = getattr(F, name)(x, 0), getattr(torch.nn.functional, name)(t, 0)
+    assert_close(actual, expected)
+    actual.backward(mg.tensor(random_array(*array.shape)))
+    expected.backward(torch.tensor(random_array(*array.shape)))
+    assert_close(x.grad, t.grad)
 
 
-def test_a_number_without_dimensions_has_the_softmax_1():
+def test_softmax_of_a_0d_tensor_is_1():
     x = mg.tensor(3.0, requires_grad=True)
     y = x.softmax(-1)
     y.backward()
@@ -54,17 +54,17 @@ def test_a_number_without_dimensions_has_the_softmax_1():
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 def test_third_gradients_match_central_differences(name):
-    outer = mg.tensor(random(2, 3, seed=1))
+    outer = mg.tensor(random_array(2, 3, seed=1))
 
     def second(x):
         (first,) = mg.grad(getattr(F, name)(x, 1), [x], outer, create_graph=True)
         return mg.grad(mg.exp(first).sum(), [x], create_graph=True)
 
-    assert mg.gradgradcheck(second, [mg.tensor(random(2, 3))], **THIRD)
+    assert mg.gradgradcheck(second, [mg.tensor(random_array(2, 3))], **THIRD)
 
 
 def test_attention_has_third_gradients():
-    inputs = [mg.tensor(random(*shape, seed=k)) for k, shape in enumerate([(2, 2), (3, 2), (3, 2), (2, 3)])]
+    inputs = [mg.tensor(random_array(*shape, seed=k)) for k, shape in enumerate([(2, 2), (3, 2), (3, 2), (2, 3)])]
 
     def second(*inputs):
         first = mg.grad(mg.exp(F.scaled_dot_product_attention(*inputs)).sum(), inputs, create_graph=True)
@@ -74,58 +74,58 @@ def test_attention_has_third_gradients():
 
 
 @pytest.mark.parity
-def test_a_query_that_sees_no_key_gets_zeros_and_passes_none_on(torch):
-    q, k, v = random(2, 3), random(4, 3, seed=1), random(4, 2, seed=2)
+def test_fully_masked_query_gets_zeros_and_no_gradient(torch):
+    q, k, v = random_array(2, 3), random_array(4, 3, seed=1), random_array(4, 2, seed=2)
     mask = np.array([[0.0, -1.0, -np.inf, 0.5], [-np.inf] * 4])
-    for given in (mask, mask > -np.inf):
+    for mask_array in (mask, mask > -np.inf):
         leaves = [mg.tensor(x, requires_grad=True) for x in (q, k, v)]
-        twins = [torch.tensor(x, requires_grad=True) for x in (q, k, v)]
-        ours = F.scaled_dot_product_attention(*leaves, mg.tensor(given))
-        theirs = torch.nn.functional.scaled_dot_product_attention(*twins, torch.tensor(given))
-        assert ours[1].tolist() == [0.0, 0.0]
-        near(ours, theirs)
+        torch_leaves = [torch.tensor(x, requires_grad=True) for x in (q, k, v)]
+        actual = F.scaled_dot_product_attention(*leaves, mg.tensor(mask_array))
+        expected = torch.nn.functional.scaled_dot_product_attention(*torch_leaves, torch.tensor(mask_array))
+        assert actual[1].tolist() == [0.0, 0.0]
+        assert_close(actual, expected)
         for a, b in zip(
-            mg.grad(ours, leaves, mg.ones(2, 2, dtype=mg.float64)),
-            torch.autograd.grad(theirs.sum(), twins),
+            mg.grad(actual, leaves, mg.ones(2, 2, dtype=mg.float64)),
+            torch.autograd.grad(expected.sum(), torch_leaves),
             strict=True,
         ):
-            near(a, b)
+            assert_close(a, b)
 
 
 @cross(1, sizes=[(1, 16), (33, 32), (20, 48), (48, 48), (600, 128)], is_causal=[False, True])
-def test_rows_of_whole_vectors_are_weighed_as_by_the_formula(sizes, is_causal):
+def test_vectorised_rows_match_the_formula(sizes, is_causal):
     """Kernels vectorise these rows, and skip masked keys with `is_causal`."""
     queries, keys = sizes
-    q, k, v, g = [random(2, n, 8, seed=n + s) for s, n in enumerate((queries, keys, keys, queries))]
+    q, k, v, g = [random_array(2, n, 8, seed=n + s) for s, n in enumerate((queries, keys, keys, queries))]
     scores = np.einsum("bqe,bke->bqk", q, k) / 8**0.5
     scores = np.where(np.tri(queries, keys, dtype=bool) | (not is_causal), scores, -np.inf)
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     weights /= weights.sum(-1, keepdims=True)
     x = [mg.tensor(one, dtype=mg.float32, requires_grad=True) for one in (q, k, v)]
     y = F.scaled_dot_product_attention(*x, is_causal=is_causal)
-    parity.close(y.detach().numpy(), weights @ v, PARITY["float32"])
+    parity.assert_close(y.detach().numpy(), weights @ v, PARITY["float32"])
     y.backward(mg.tensor(g, dtype=mg.float32))
-    by_weights = g @ v.swapaxes(-1, -2)
-    by_scores = weights * (by_weights - (weights * by_weights).sum(-1, keepdims=True)) / 8**0.5
-    parity.close(x[0].grad.numpy(), by_scores @ k, PARITY["float32"])
-    parity.close(x[1].grad.numpy(), by_scores.swapaxes(-1, -2) @ q, PARITY["float32"])
-    parity.close(x[2].grad.numpy(), weights.swapaxes(-1, -2) @ g, PARITY["float32"])
+    grad_weights = g @ v.swapaxes(-1, -2)
+    grad_scores = weights * (grad_weights - (weights * grad_weights).sum(-1, keepdims=True)) / 8**0.5
+    parity.assert_close(x[0].grad.numpy(), grad_scores @ k, PARITY["float32"])
+    parity.assert_close(x[1].grad.numpy(), grad_scores.swapaxes(-1, -2) @ q, PARITY["float32"])
+    parity.assert_close(x[2].grad.numpy(), weights.swapaxes(-1, -2) @ g, PARITY["float32"])
 
 
-def test_scores_of_minus_infinity_alone_weigh_nothing_in_rows_of_whole_vectors():
+def test_vectorised_rows_of_minus_infinity_give_zeros():
     q, k, v = mg.ones(1, 2), mg.full((16, 2), -mg.inf), mg.ones(16, 2)
     assert F.scaled_dot_product_attention(q, k, v).tolist() == [[0.0, 0.0]]
 
 
 def test_attention_is_one_operation():
-    seen = []
-    with mg.tap(lambda call: seen.append(call.op)):
+    names = []
+    with mg.tap(lambda call: names.append(call.op)):
         F.softmax(mg.zeros(2, 3), 1)
         F.log_softmax(mg.zeros(2, 3), 1)
         mg.OPS["scaled_dot_product_attention"](
             *(mg.zeros(2, 3), mg.zeros(4, 3), mg.zeros(4, 2), None), is_causal=True, scale=1.0, p=0.0, seed=0
         )
-    assert seen == ["softmax", "log_softmax", "scaled_dot_product_attention"]
+    assert names == ["softmax", "log_softmax", "scaled_dot_product_attention"]
 
 
 def test_attention_drops_weights_and_scales_the_rest():
@@ -134,9 +134,9 @@ def test_attention_drops_weights_and_scales_the_rest():
     weights = F.scaled_dot_product_attention(
         mg.zeros(200, 2), mg.zeros(50, 2), mg.tensor(np.eye(50, dtype="f")), dropout_p=0.2
     )
-    numbers = weights.numpy() * 50
-    assert np.allclose(numbers[numbers > 0], 1.25)
-    assert abs((numbers == 0).mean() - 0.2) < 0.02  # five standard deviations of 10,000 samples
+    scaled = weights.numpy() * 50
+    assert np.allclose(scaled[scaled > 0], 1.25)
+    assert abs((scaled == 0).mean() - 0.2) < 0.02  # five standard deviations of 10,000 samples
 
 
 def test_dropped_weights_have_derivatives_to_second_order():
@@ -144,7 +144,7 @@ def test_dropped_weights_have_derivatives_to_second_order():
         mg.random.manual_seed(0)
         return F.scaled_dot_product_attention(*inputs, dropout_p=0.4)
 
-    inputs = [mg.tensor(random(*shape, seed=k)) for k, shape in enumerate([(2, 2), (3, 2), (3, 2)])]
+    inputs = [mg.tensor(random_array(*shape, seed=k)) for k, shape in enumerate([(2, 2), (3, 2), (3, 2)])]
     assert mg.gradcheck(seeded, inputs)
     assert mg.gradgradcheck(seeded, inputs, **SECOND)
 
@@ -174,17 +174,17 @@ def test_dropped_weights_have_derivatives_to_second_order():
         "attention(x[:1].expand(3, 4, 3), x, x, enable_gqa=True)",
     ],
 )
-def test_what_pytorch_refuses_is_refused(torch, wrong):
+def test_calls_that_pytorch_rejects_raise(torch, wrong):
 
-    for functions, zeros, refusals in (
-        (parity.theirs(), torch.zeros, (RuntimeError, ValueError, TypeError, IndexError)),
-        (parity.ours(), mg.zeros, MinigradError),
+    for functions, zeros, errors in (
+        (parity.torch_functions(), torch.zeros, (RuntimeError, ValueError, TypeError, IndexError)),
+        (parity.minigrad_functions(), mg.zeros, MinigradError),
     ):
-        with pytest.raises(refusals):
+        with pytest.raises(errors):
             eval(wrong, {"F": functions, "attention": functions.scaled_dot_product_attention, "x": zeros(2, 4, 3)})
 
 
-REFUSALS = {
+ERRORS = {
     "F.softmax(x)": (
         ArgumentError,
         ("softmax: implicit dimension choice is not supported.\n  Write softmax(x, dim=-1) for the last dimension."),
@@ -229,9 +229,9 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("wrong", REFUSALS)
-def test_a_refusal_says_what_is_wrong_and_what_to_write(wrong):
-    kind, message = REFUSALS[wrong]
-    with pytest.raises(kind) as refusal:
+@pytest.mark.parametrize("wrong", ERRORS)
+def test_error_messages(wrong):
+    error_type, message = ERRORS[wrong]
+    with pytest.raises(error_type) as error:
         eval(wrong, {"F": F, "mg": mg, "attention": F.scaled_dot_product_attention, "x": mg.zeros(2, 4, 3)})
-    assert str(refusal.value) == message
+    assert str(error.value) == message

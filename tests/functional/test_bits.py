@@ -18,7 +18,7 @@ def test_operators_write_in_place():
     assert mask.bitwise_not_().tolist() == [False, True, True]
 
 
-def test_fractions_have_no_bits():
+def test_floats_are_rejected():
     x = mg.tensor([1, 2])
     for write in (lambda: x.bitwise_and_(1.5), lambda: x.__ior__(mg.ones(2)), lambda: x & 0.5):
         with pytest.raises(DTypeError, match="only implemented for integer and bool tensors"):
@@ -26,7 +26,7 @@ def test_fractions_have_no_bits():
     assert x.tolist() == [1, 2]
 
 
-def test_forgotten_brackets_are_explained():
+def test_missing_parentheses_are_explained():
     x = mg.tensor([1.0, 2.0])
     with pytest.raises(DTypeError) as error:
         bool(x > 0 & x < 2)  # Python parses this as x > (0 & x) < 2

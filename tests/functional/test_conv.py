@@ -14,13 +14,13 @@ from minigrad.ops.conv import Window
 F = mg.functional
 
 
-def normal(*shape, seed=0):
+def normal_array(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape)
 
 
 # --- channels last ---
 
-LAST = {
+CHANNELS_LAST = {
     "conv1d": (F.conv1d, (2, 4, 7), (6, 2, 3), 6, "NLC"),
     "conv2d": (F.conv2d, (2, 4, 6, 5), (6, 2, 3, 2), 6, "NHWC"),
     "conv_transpose1d": (F.conv_transpose1d, (2, 4, 5), (4, 3, 3), 6, "NLC"),
@@ -29,32 +29,32 @@ LAST = {
 
 
 @pytest.mark.parametrize("batched", [True, False], ids=["batched", "one"])
-@pytest.mark.parametrize("name", LAST)
-def test_channels_last_changes_where_channels_stand_and_nothing_else(name, batched):
-    function, image, weight, out, form = LAST[name]
+@pytest.mark.parametrize("name", CHANNELS_LAST)
+def test_channels_last_only_permutes_input_and_result(name, batched):
+    function, image, weight, out, data_format = CHANNELS_LAST[name]
     image = image if batched else image[1:]
-    lead, side = (0,) if batched else (), len(weight) - 2
-    last = (*lead, *range(len(lead) + 1, len(lead) + 1 + side), len(lead))
+    lead, spatial_dims = (0,) if batched else (), len(weight) - 2
+    last = (*lead, *range(len(lead) + 1, len(lead) + 1 + spatial_dims), len(lead))
     first = tuple(np.argsort(last))
     settings = {"stride": 2, "padding": 1, "groups": 2}
-    x, w, b = (mg.tensor(normal(*shape), requires_grad=True) for shape in (image, weight, (out,)))
+    x, w, b = (mg.tensor(normal_array(*shape), requires_grad=True) for shape in (image, weight, (out,)))
     z = mg.tensor(np.ascontiguousarray(x.detach().numpy().transpose(last)), requires_grad=True)
     expected = function(x, w, b, **settings)
-    found = function(z, w, b, **settings, data_format=form)
-    np.testing.assert_array_equal(found.detach().numpy().transpose(first), expected.detach().numpy())
-    g = normal(*expected.shape, seed=1)
-    theirs = mg.grad(expected, [x, w], mg.tensor(g))
-    ours = mg.grad(found, [z, w], mg.tensor(np.ascontiguousarray(g.transpose(last))))
-    np.testing.assert_array_equal(ours[0].numpy().transpose(first), theirs[0].numpy())
-    np.testing.assert_allclose(ours[1].numpy(), theirs[1].numpy(), rtol=1e-12, atol=1e-12)
+    result = function(z, w, b, **settings, data_format=data_format)
+    np.testing.assert_array_equal(result.detach().numpy().transpose(first), expected.detach().numpy())
+    g = normal_array(*expected.shape, seed=1)
+    expected_grads = mg.grad(expected, [x, w], mg.tensor(g))
+    actual = mg.grad(result, [z, w], mg.tensor(np.ascontiguousarray(g.transpose(last))))
+    np.testing.assert_array_equal(actual[0].numpy().transpose(first), expected_grads[0].numpy())
+    np.testing.assert_allclose(actual[1].numpy(), expected_grads[1].numpy(), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", LAST)
+@pytest.mark.parametrize("name", CHANNELS_LAST)
 def test_channels_last_has_right_gradients_to_second_order(name):
-    function, image, weight, out, form = LAST[name]
+    function, image, weight, out, data_format = CHANNELS_LAST[name]
     image = (image[0], *image[2:], image[1])
-    inputs = [mg.tensor(normal(*shape)) for shape in (image, weight, (out,))]
-    call = lambda x, w, b: function(x, w, b, padding=1, groups=2, data_format=form)  # noqa: E731
+    inputs = [mg.tensor(normal_array(*shape)) for shape in (image, weight, (out,))]
+    call = lambda x, w, b: function(x, w, b, padding=1, groups=2, data_format=data_format)  # noqa: E731
     assert mg.gradcheck(call, inputs, fast_mode=True)
     assert mg.gradgradcheck(call, inputs, fast_mode=True)
 
@@ -62,7 +62,7 @@ def test_channels_last_has_right_gradients_to_second_order(name):
 # --- invalid arguments and their messages ---
 
 
-def test_channels_that_do_not_match_are_counted():
+def test_channel_mismatch_names_both_counts():
     with pytest.raises(ShapeError) as error:
         mg.conv2d(mg.ones(2, 3, 8, 8), mg.ones(4, 2, 3, 3), groups=2)
     assert str(error.value) == (
@@ -71,7 +71,7 @@ def test_channels_that_do_not_match_are_counted():
     )
 
 
-def test_channels_that_stand_last_are_recognised():
+def test_channel_mismatch_suggests_channels_last():
     with pytest.raises(ShapeError) as error:
         mg.conv2d(mg.ones(2, 8, 8, 3), mg.ones(4, 3, 3, 3))
     assert str(error.value) == (
@@ -80,7 +80,7 @@ def test_channels_that_stand_last_are_recognised():
     )
 
 
-def test_a_window_that_does_not_fit_is_measured():
+def test_kernel_size_error_names_dilation_and_padding():
     with pytest.raises(ShapeError) as error:
         mg.conv2d(mg.ones(1, 1, 4, 9), mg.ones(1, 1, 3, 3), dilation=3, padding=(1, 0))
     assert str(error.value) == (
@@ -89,7 +89,7 @@ def test_a_window_that_does_not_fit_is_measured():
     )
 
 
-def test_a_window_that_does_not_fit_hears_of_no_padding_where_there_is_none():
+def test_kernel_size_error_omits_zero_padding():
     with pytest.raises(ShapeError) as error:
         mg.conv2d(mg.ones(1, 1, 1, 1), mg.ones(1, 1, 3, 3))
     assert str(error.value) == (
@@ -97,7 +97,7 @@ def test_a_window_that_does_not_fit_hears_of_no_padding_where_there_is_none():
     )
 
 
-def test_columns_that_do_not_fit_are_told_how_many_there_should_be():
+def test_fold_error_names_the_expected_columns():
     with pytest.raises(ShapeError) as error:
         mg.fold(mg.ones(2, 8, 4), 4, 2)
     assert str(error.value) == (
@@ -107,7 +107,7 @@ def test_columns_that_do_not_fit_are_told_how_many_there_should_be():
 
 
 X, W, WT = mg.ones(2, 4, 6, 6), mg.ones(6, 4, 3, 3), mg.ones(4, 6, 3, 3)
-WRONG = {
+INVALID = {
     "a list": (
         lambda: mg.conv2d([1.0], W),
         DTypeError,
@@ -216,46 +216,46 @@ WRONG = {
 
 
 @merge_cases
-@pytest.mark.parametrize("wrong", WRONG)
-def test_what_does_not_fit_is_refused(wrong):
-    call, kind, message = WRONG[wrong]
-    with pytest.raises(kind, match=message):
+@pytest.mark.parametrize("wrong", INVALID)
+def test_invalid_arguments_raise(wrong):
+    call, error_type, message = INVALID[wrong]
+    with pytest.raises(error_type, match=message):
         call()
 
 
 @pytest.mark.parity
 @pytest.mark.filterwarnings("ignore")
 @merge_cases
-@pytest.mark.parametrize("wrong", WRONG)
-def test_pytorch_refuses_it_too(torch, wrong, monkeypatch):
+@pytest.mark.parametrize("wrong", INVALID)
+def test_pytorch_rejects_them_too(torch, wrong, monkeypatch):
 
-    class Theirs:
+    class TorchModule:
         float64, ones = torch.float64, torch.ones
 
         def __getattr__(self, name):
             return getattr(torch.nn.functional, name)
 
-    for name, value in {"mg": Theirs(), "X": torch.ones(2, 4, 6, 6), "W": torch.ones(6, 4, 3, 3)}.items():
+    for name, value in {"mg": TorchModule(), "X": torch.ones(2, 4, 6, 6), "W": torch.ones(6, 4, 3, 3)}.items():
         monkeypatch.setitem(globals(), name, value)
     monkeypatch.setitem(globals(), "WT", torch.ones(4, 6, 3, 3))
     with pytest.raises((RuntimeError, TypeError, IndexError, ValueError, AttributeError)):
-        WRONG[wrong][0]()
+        INVALID[wrong][0]()
 
 
 # --- edge cases ---
 
 
 @pytest.mark.parity
-def test_nan_and_inf_stay_where_the_window_sees_them(torch):
-    x, w = normal(1, 1, 6, 7), normal(1, 1, 2, 3)
+def test_nan_and_inf_affect_only_windows_that_contain_them(torch):
+    x, w = normal_array(1, 1, 6, 7), normal_array(1, 1, 2, 3)
     x[0, 0, 1, 2], x[0, 0, 4, 5] = np.nan, np.inf
-    ours = mg.conv2d(mg.tensor(x), mg.tensor(w), padding=1).numpy()
-    theirs = torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(w), padding=1).numpy()
-    np.testing.assert_allclose(ours, theirs, rtol=1e-12)
-    assert np.isnan(ours).sum() == 6
+    actual = mg.conv2d(mg.tensor(x), mg.tensor(w), padding=1).numpy()
+    expected = torch.nn.functional.conv2d(torch.tensor(x), torch.tensor(w), padding=1).numpy()
+    np.testing.assert_allclose(actual, expected, rtol=1e-12)
+    assert np.isnan(actual).sum() == 6
 
 
-def test_a_batch_of_no_images_gives_none_and_zeros_as_gradients():
+def test_empty_batch_gives_empty_result_and_zero_gradients():
     x = mg.ones(0, 4, 6, 6).requires_grad_()
     w, b = mg.ones(6, 4, 3, 3).requires_grad_(), mg.ones(6).requires_grad_()
     y = mg.conv2d(x, w, b, stride=2)
@@ -265,7 +265,7 @@ def test_a_batch_of_no_images_gives_none_and_zeros_as_gradients():
     assert not any(g.numpy().any() for g in gradients)
 
 
-def test_an_odd_zero_of_same_comes_after():
+def test_odd_same_padding_goes_at_the_end():
     x, w = mg.tensor([[1.0, 2.0, 3.0]]), mg.tensor([[[1.0, 10.0]]])
     assert mg.conv1d(x, w, padding="same").tolist() == [[21.0, 32.0, 3.0]]
 
@@ -286,21 +286,21 @@ def test_an_odd_zero_of_same_comes_after():
     ],
     ids=str,
 )
-def test_results_do_not_depend_on_how_many_rows_or_images_go_together(torch, block, size, settings, monkeypatch):
-    monkeypatch.setattr(kernels, "BLOCK", block)
-    given = normal(5, 4, 7, 6), normal(2, 4 // settings.get("groups", 1), *size), normal(2)
-    ours = [mg.tensor(x, requires_grad=True) for x in given]
-    theirs = [torch.tensor(x, requires_grad=True) for x in given]
-    y, z = mg.conv2d(*ours, **settings), torch.nn.functional.conv2d(*theirs, **settings)
-    g = normal(*y.shape, seed=1)
+def test_results_do_not_depend_on_the_block_size(torch, block, size, settings, monkeypatch):
+    monkeypatch.setattr(kernels, "COLUMN_ELEMENTS", block)
+    arrays = normal_array(5, 4, 7, 6), normal_array(2, 4 // settings.get("groups", 1), *size), normal_array(2)
+    actual = [mg.tensor(x, requires_grad=True) for x in arrays]
+    expected = [torch.tensor(x, requires_grad=True) for x in arrays]
+    y, z = mg.conv2d(*actual, **settings), torch.nn.functional.conv2d(*expected, **settings)
+    g = normal_array(*y.shape, seed=1)
     y.backward(mg.tensor(g))
     z.backward(torch.tensor(g))
     np.testing.assert_allclose(y.detach().numpy(), z.detach().numpy(), rtol=1e-11, atol=1e-12)
-    for a, b in zip(ours, theirs, strict=True):
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a.grad.numpy(), b.grad.numpy(), rtol=1e-11, atol=1e-12)
 
 
-def test_a_large_image_is_never_unfolded_whole():
+def test_large_image_is_not_unfolded_at_once():
     x, w = np.ones((1, 16, 256, 256), np.float32), np.ones((16, 16, 3, 3), np.float32)
     tracemalloc.start()
     try:

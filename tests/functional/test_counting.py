@@ -10,17 +10,17 @@ needs("numpy")
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("numbers", [[], [float("nan"), 1.0, float("nan"), -0.0, 0.0], [float("inf"), -float("inf")]])
-def test_unique_treats_odd_numbers_as_pytorch_does(numbers):
+@pytest.mark.parametrize("values", [[], [float("nan"), 1.0, float("nan"), -0.0, 0.0], [float("inf"), -float("inf")]])
+def test_unique_of_special_values_matches_pytorch(values):
     import torch
 
-    ours = mg.unique(mg.tensor(numbers), return_inverse=True, return_counts=True)
-    theirs = torch.unique(torch.tensor(numbers), return_inverse=True, return_counts=True)
-    for a, b in zip(ours, theirs, strict=True):
+    actual = mg.unique(mg.tensor(values), return_inverse=True, return_counts=True)
+    expected = torch.unique(torch.tensor(values), return_inverse=True, return_counts=True)
+    for a, b in zip(actual, expected, strict=True):
         assert str(a.tolist()) == str(b.tolist())
 
 
-def test_what_cannot_be_counted_is_refused():
+def test_invalid_arguments_raise():
     with pytest.raises(DTypeError, match=r"bincount: only supports .* integral inputs, but got float32"):
         mg.bincount(mg.ones(2))
     with pytest.raises(ShapeError, match=r"bincount: expected 1-d input .*, but got input \(2, 2\)"):
@@ -33,10 +33,10 @@ def test_what_cannot_be_counted_is_refused():
         mg.unique_consecutive(mg.ones(2, 2), dim=(0,))
 
 
-def test_weights_that_are_integers_are_added_up_in_float64():
-    at = mg.tensor([0, 2, 2])
+def test_integer_weights_are_summed_in_float64():
+    idx = mg.tensor([0, 2, 2])
     for dtype in (mg.int64, mg.int32, mg.uint8, mg.bool):
-        found = mg.bincount(at, mg.tensor([1, 200, 100], dtype=mg.int64).to(dtype))
-        assert found.dtype is mg.float64
-        assert found.tolist() == [1.0, 0.0, 2.0 if dtype is mg.bool else 300.0]
-    assert mg.bincount(at, mg.ones(3)).dtype is mg.float32
+        result = mg.bincount(idx, mg.tensor([1, 200, 100], dtype=mg.int64).to(dtype))
+        assert result.dtype is mg.float64
+        assert result.tolist() == [1.0, 0.0, 2.0 if dtype is mg.bool else 300.0]
+    assert mg.bincount(idx, mg.ones(3)).dtype is mg.float32

@@ -9,7 +9,7 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad.core.errors import ArgumentError, DeviceError, DTypeError, MinigradError, OutOfMemoryError, ShapeError
-from places import in_memory
+from taichi_device import in_memory
 
 # Each is called with a library, minigrad or torch.
 CALLS = {
@@ -95,22 +95,22 @@ CALLS = {
 @pytest.mark.parity
 @merge_cases
 @pytest.mark.parametrize("call", CALLS)
-def test_tensors_are_made_as_in_pytorch(torch, call):
+def test_creation_matches_pytorch(torch, call):
     try:
         expected = CALLS[call](torch)
     except (RuntimeError, TypeError, ValueError):
         with pytest.raises(MinigradError):
             CALLS[call](mg)
         return
-    made = CALLS[call](mg)
-    assert (made.dtype.name, made.shape) == (str(expected.dtype)[6:], tuple(expected.shape))
-    np.testing.assert_allclose(made.numpy(), expected.numpy(), rtol=2e-7)
+    result = CALLS[call](mg)
+    assert (result.dtype.name, result.shape) == (str(expected.dtype)[6:], tuple(expected.shape))
+    np.testing.assert_allclose(result.numpy(), expected.numpy(), rtol=2e-7)
 
 
 @pytest.mark.parity
 @pytest.mark.parametrize("default", ["float32", "float64"])
-def test_the_default_float_is_asked_for_at_each_call(torch, default):
-    before = mg.get_default_dtype(), torch.get_default_dtype()
+def test_default_dtype_is_read_at_each_call(torch, default):
+    saved_dtypes = mg.get_default_dtype(), torch.get_default_dtype()
     try:
         for library in (mg, torch):
             library.set_default_dtype(getattr(library, default))
@@ -118,30 +118,30 @@ def test_the_default_float_is_asked_for_at_each_call(torch, default):
             assert getattr(mg, make)(2).dtype.name == str(getattr(torch, make)(2).dtype)[6:] == default
         assert mg.full((1,), 0.5).dtype.name == mg.linspace(0, 1, 3).dtype.name == default
     finally:
-        mg.set_default_dtype(before[0])
-        torch.set_default_dtype(before[1])
+        mg.set_default_dtype(saved_dtypes[0])
+        torch.set_default_dtype(saved_dtypes[1])
 
 
 @in_memory
-def test_as_tensor_shares_what_it_can_and_tensor_copies():
-    array, given = np.zeros(2), mg.zeros(2)
+def test_as_tensor_shares_memory_if_possible():
+    array, tensor = np.zeros(2), mg.zeros(2)
     shared, copied = mg.as_tensor(array), mg.as_tensor(array, dtype=mg.float32)
     array[0] = 1.0
-    assert (shared.tolist(), copied.tolist(), mg.as_tensor(given) is given) == ([1.0, 0.0], [0.0, 0.0], True)
+    assert (shared.tolist(), copied.tolist(), mg.as_tensor(tensor) is tensor) == ([1.0, 0.0], [0.0, 0.0], True)
 
 
-def test_as_tensor_of_another_type_stays_in_the_graph():
+def test_as_tensor_with_another_dtype_stays_in_the_graph():
     x = mg.ones(2, requires_grad=True)
     mg.as_tensor(x, dtype=mg.float64).backward(mg.ones(2, dtype=mg.float64))
     assert x.grad.tolist() == [1.0, 1.0]
 
 
 @in_memory
-def test_asarray_copies_where_it_is_told_to():
-    array, given = np.zeros(2), mg.zeros(2, requires_grad=True)
+def test_asarray_respects_copy():
+    array, tensor = np.zeros(2), mg.zeros(2, requires_grad=True)
     assert np.shares_memory(mg.asarray(array).numpy(), array)
     assert not np.shares_memory(mg.asarray(array, copy=True).numpy(), array)
-    assert not mg.asarray(given).requires_grad
+    assert not mg.asarray(tensor).requires_grad
     assert mg.asarray(array, requires_grad=True).requires_grad
     with pytest.raises(DTypeError, match=r"asarray: can't alias ndarray into a tensor of float32 without a copy"):
         mg.asarray(array, dtype=mg.float32, copy=False)
@@ -149,21 +149,21 @@ def test_asarray_copies_where_it_is_told_to():
         mg.asarray([1.0], copy=False)
 
 
-def test_requires_grad_makes_a_leaf_that_receives_one():
-    for made in (mg.zeros(2, requires_grad=True), mg.eye(2, requires_grad=True), mg.arange(2.0, requires_grad=True)):
-        assert (made.requires_grad, made.is_leaf) == (True, True)
-        (made * made).sum().backward()
-        assert made.grad.shape == made.shape
+def test_requires_grad_creates_a_leaf():
+    for leaf in (mg.zeros(2, requires_grad=True), mg.eye(2, requires_grad=True), mg.arange(2.0, requires_grad=True)):
+        assert (leaf.requires_grad, leaf.is_leaf) == (True, True)
+        (leaf * leaf).sum().backward()
+        assert leaf.grad.shape == leaf.shape
 
 
-def test_numbers_of_another_machine_s_byte_order_are_copied_or_refused():
+def test_non_native_byte_order_is_copied_but_not_shared():
     swapped = np.array([1.0, 2.0]).astype(">f8")
     assert mg.tensor(swapped).tolist() == mg.as_tensor(swapped).tolist() == [1.0, 2.0]
     with pytest.raises(DTypeError, match="from_numpy: an array with non-native byte order"):
         mg.from_numpy(swapped)
 
 
-def test_numbers_that_are_no_whole_steps_apart_are_copied_and_not_shared():
+def test_unaligned_strides_are_copied_but_not_shared():
     fields = np.zeros(3, [("a", np.float32), ("b", np.uint8)])
     fields["a"] = [1, 2, 3]
     with pytest.raises(DTypeError, match=r"from_numpy: strides \(5,\) are not a multiple of the element byte size 4"):
@@ -186,20 +186,20 @@ ON_A_DEVICE = {
 
 
 @pytest.mark.parametrize("make", ON_A_DEVICE)
-def test_tensors_are_made_on_devices_that_are_there(make):
+def test_tensors_are_created_on_available_devices(make):
     assert ON_A_DEVICE[make]("numpy").device == "numpy"
     assert ON_A_DEVICE[make](None).device == mg.get_default_device()
     with pytest.raises(DeviceError, match="device 'tpu' is not available"):
         ON_A_DEVICE[make]("tpu")
 
 
-def test_an_unknown_device_is_refused_in_words():
-    here = mg.get_default_device()
+def test_unknown_device_error():
+    default_device = mg.get_default_device()
     with pytest.raises(DeviceError) as error:
         mg.zeros(2, device="tpu:0")
     assert str(error.value) == (
-        f"zeros: device 'tpu:0' is not available; the default device is '{here}'.\n"
-        f"  Omit device=, or write device='{here}'."
+        f"zeros: device 'tpu:0' is not available; the default device is '{default_device}'.\n"
+        f"  Omit device=, or write device='{default_device}'."
     )
 
 
@@ -223,7 +223,7 @@ def test_an_unknown_device_is_refused_in_words():
         (lambda: mg.ones(2, dtype=mg.int64, requires_grad=True), DTypeError, "only floating-point tensors can require"),
     ],
 )
-def test_a_wrong_call_is_refused_in_words(wrong, kind, message):
+def test_error_messages(wrong, kind, message):
     with pytest.raises(kind, match=message):
         wrong()
 
@@ -264,12 +264,12 @@ def test_a_wrong_call_is_refused_in_words(wrong, kind, message):
         (lambda: mg.eye(2.0), r"^eye: invalid size \(2\.0, 2\.0\)"),
     ],
 )
-def test_what_is_no_number_or_does_not_fit_is_named(call, text):
+def test_invalid_data_is_named(call, text):
     with pytest.raises(DTypeError, match=text):
         call()
 
 
-def test_more_numbers_than_memory_has_are_refused_in_our_words():
+def test_out_of_memory_errors():
     for make in (mg.zeros, mg.empty, mg.rand):
         with pytest.raises(ShapeError, match=r"has 4,611,686,018,427,387,904 elements, "):
             make(2**31, 2**31, device="numpy")
@@ -278,7 +278,7 @@ def test_more_numbers_than_memory_has_are_refused_in_our_words():
             call()
 
 
-def test_the_least_and_the_largest_integer_of_a_type_are_there_and_the_next_ones_are_not():
+def test_integer_limits_of_each_dtype():
     for dtype in (mg.int32, mg.int64):
         info = mg.iinfo(dtype)
         assert [mg.full((), x, dtype=dtype).item() for x in (info.min, info.max)] == [info.min, info.max]
@@ -287,46 +287,46 @@ def test_the_least_and_the_largest_integer_of_a_type_are_there_and_the_next_ones
                 mg.full((), x, dtype=dtype)
 
 
-FAR = 2**62
-ENDLESS = {
-    "zeros": lambda d: mg.zeros(0, FAR, 4, device=d),
-    "ones": lambda d: mg.ones(0, FAR, 4, device=d),
+HUGE = 2**62
+OVERFLOWING = {
+    "zeros": lambda d: mg.zeros(0, HUGE, 4, device=d),
+    "ones": lambda d: mg.ones(0, HUGE, 4, device=d),
     "empty": lambda d: mg.empty(2**40, 2**40, device=d),
-    "full": lambda d: mg.full((0, FAR, 4), 1.0, device=d),
-    "eye": lambda d: mg.eye(0, FAR, device=d),
+    "full": lambda d: mg.full((0, HUGE, 4), 1.0, device=d),
+    "eye": lambda d: mg.eye(0, HUGE, device=d),
     "zeros, one size": lambda d: mg.zeros(0, 2**63, device=d),
     "arange": lambda d: mg.arange(2**63, device=d),
-    "linspace": lambda d: mg.linspace(0, 1, FAR, device=d),
-    "rand": lambda d: mg.rand(0, FAR, 4, device=d),
-    "randint": lambda d: mg.randint(3, (0, FAR, 4), device=d),
-    "randperm": lambda d: mg.randperm(FAR, device=d),
+    "linspace": lambda d: mg.linspace(0, 1, HUGE, device=d),
+    "rand": lambda d: mg.rand(0, HUGE, 4, device=d),
+    "randint": lambda d: mg.randint(3, (0, HUGE, 4), device=d),
+    "randperm": lambda d: mg.randperm(HUGE, device=d),
     "tril_indices": lambda d: mg.tril_indices(2**40, 2**40, device=d),
     "triu_indices": lambda d: mg.triu_indices(2**40, 2**40, device=d),
-    "new_zeros": lambda d: mg.ones(1, device=d).new_zeros(0, FAR, 4),
+    "new_zeros": lambda d: mg.ones(1, device=d).new_zeros(0, HUGE, 4),
     "expand": lambda d: mg.ones(1, device=d).expand(2**40, 2**40),
-    "expand of an empty tensor": lambda d: mg.zeros(0, 1, 1, device=d).expand(0, FAR, 4),
-    "broadcast_to": lambda d: mg.broadcast_to(mg.ones(1, device=d), (0, FAR, 4)),
-    "reshape": lambda d: mg.zeros(0, device=d).reshape(0, FAR, 4),
+    "expand of an empty tensor": lambda d: mg.zeros(0, 1, 1, device=d).expand(0, HUGE, 4),
+    "broadcast_to": lambda d: mg.broadcast_to(mg.ones(1, device=d), (0, HUGE, 4)),
+    "reshape": lambda d: mg.zeros(0, device=d).reshape(0, HUGE, 4),
     "view": lambda d: mg.zeros(0, device=d).view(0, 2**63),
-    "as_strided": lambda d: mg.ones(1, device=d).as_strided((0, FAR, 4), (0, 0, 0)),
+    "as_strided": lambda d: mg.ones(1, device=d).as_strided((0, HUGE, 4), (0, 0, 0)),
     "repeat": lambda d: mg.ones(1, device=d).repeat(2**40, 2**40),
     "tile": lambda d: mg.ones(1, device=d).tile(2**40, 2**40),
-    "repeat_interleave": lambda d: mg.ones(2, device=d).repeat_interleave(FAR),
-    "pad": lambda d: mg.nn.functional.pad(mg.ones(1, device=d), (FAR, FAR)),
+    "repeat_interleave": lambda d: mg.ones(2, device=d).repeat_interleave(HUGE),
+    "pad": lambda d: mg.nn.functional.pad(mg.ones(1, device=d), (HUGE, HUGE)),
 }
 
 
 @merge_cases
 @pytest.mark.parametrize("device", ["numpy", "cpu"])
-@pytest.mark.parametrize("make", ENDLESS.values(), ids=ENDLESS)
-def test_a_shape_whose_sizes_cannot_be_counted_is_refused_in_words(make, device):
+@pytest.mark.parametrize("make", OVERFLOWING.values(), ids=OVERFLOWING)
+def test_overflowing_shapes_raise(make, device):
     with pytest.raises((ShapeError, ArgumentError)) as caught:
         make(device)
     assert not re.search("array is too big|Maximum allowed dimension", str(caught.value))
 
 
 @pytest.mark.parametrize("device", ["numpy", "cpu"])
-def test_more_than_64_dimensions_are_refused_in_words(on_cpu, device):
+def test_more_than_64_dimensions_raise(on_cpu, device):
     mg.set_default_device(device)
     x, ones = mg.ones(3), [1] * 65
     for make in (
@@ -343,11 +343,11 @@ def test_more_than_64_dimensions_are_refused_in_words(on_cpu, device):
             make()
 
 
-def test_what_is_refused_says_which_sizes():
+def test_overflow_errors_name_the_sizes():
     with pytest.raises(
         ShapeError, match=r"^zeros: the nonzero sizes of shape \(0, 4611686018427387904, 4\) overflow the element"
     ):
-        mg.zeros(0, FAR, 4)
+        mg.zeros(0, HUGE, 4)
     with pytest.raises(
         ShapeError, match=r"of shape \(1,\), shape=\(1099511627776, 1099511627776\) the result would have"
     ):
@@ -355,7 +355,7 @@ def test_what_is_refused_says_which_sizes():
 
 
 @pytest.mark.parametrize("device", ["numpy", "cpu"])
-def test_a_diagonal_may_be_as_far_away_as_one_likes(device):
+def test_tril_accepts_any_diagonal(device):
     x = mg.ones(2, 3, device=device)
     assert mg.equal(x.tril(2**63), x)
     assert mg.equal(x.triu(-(2**63)), x)

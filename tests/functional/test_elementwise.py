@@ -11,13 +11,13 @@ import minigrad as mg
 from cases import merge_cases
 from minigrad.core.errors import DTypeError
 from needs import needs
-from parity import FLOATS, INTS, agree, computing_on
-from places import HERE
+from parity import FLOATS, INTS, assert_agree, default_device
+from taichi_device import DEVICE
 
 
-@pytest.fixture(autouse=True, params=dict.fromkeys(["numpy", HERE]))
+@pytest.fixture(autouse=True, params=dict.fromkeys(["numpy", DEVICE]))
 def _device(request):
-    with computing_on(request.param):
+    with default_device(request.param):
         yield
 
 
@@ -37,7 +37,7 @@ SCALED = {
 }
 
 
-def refused(name, a, b):
+def is_rejected(name, a, b):
     """Return whether PyTorch rejects the dtypes: bools in a difference, integers in a quotient or a float result."""
     kinds = np.dtype(a).kind, np.dtype(b).kind
     return ("b" in kinds and name != "add") or ("div" in name and kinds[1] != "f") or (name[-1] == "_" and a != b)
@@ -46,15 +46,15 @@ def refused(name, a, b):
 @merge_cases
 @pytest.mark.parametrize("name", SCALED)
 @pytest.mark.parametrize(("a", "b"), list(itertools.product(ALL_TYPES, repeat=2)))
-def test_alpha_and_value_multiply_in_the_type_of_the_result(name, a, b):
+def test_alpha_and_value_multiply_in_the_result_dtype(name, a, b):
     needs("torch")
-    if not refused(name, a, b):
-        many, few = np.array(VALUES[a], a), np.array(VALUES[b][0], b)
-        agree(SCALED[name], many, np.array(VALUES[b], b))
-        agree(SCALED[name], many, few)
+    if not is_rejected(name, a, b):
+        array, scalar = np.array(VALUES[a], a), np.array(VALUES[b][0], b)
+        assert_agree(SCALED[name], array, np.array(VALUES[b], b))
+        assert_agree(SCALED[name], array, scalar)
 
 
-def test_a_total_is_written_into_a_narrower_type_in_the_digits_of_both():
+def test_in_place_sum_is_computed_in_the_wider_dtype():
     x = mg.tensor([1.0]).add_(mg.tensor([0.1], dtype=mg.float64), alpha=3)
     assert x.tolist() == [np.float32(1.0 + 0.1 * 3)]
     assert mg.zeros(1, dtype=mg.int64).sub_(mg.tensor([100], dtype=mg.uint8), alpha=3).tolist() == [-300]
@@ -83,7 +83,7 @@ def test_a_total_is_written_into_a_narrower_type_in_the_digits_of_both():
         ),
     ],
 )
-def test_a_factor_that_the_type_of_the_result_cannot_hold_is_refused(call, message):
+def test_unrepresentable_factor_raises(call, message):
     with pytest.raises(DTypeError, match=re.escape(message)):
         call(mg.tensor([1], dtype=mg.uint8))
 
@@ -101,17 +101,17 @@ BOUNDS = {
 @pytest.mark.parametrize(("low", "high"), [(nan, 3.0), (-1.0, nan), (nan, nan), (nan, -inf), (inf, nan), (-1.0, 3.0)])
 @pytest.mark.parametrize("count", [1, 40])
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_a_bound_that_is_nan_gives_nan_as_an_element_does(name, low, high, count, dtype):
+def test_nan_bound_gives_nan(name, low, high, count, dtype):
     needs("torch")
     x = np.tile(np.array([nan, inf, -inf, 0.0, 1.0, -2.0, 3.5], dtype), count)
-    agree(lambda F, x: tuple(y.detach() for y in BOUNDS[name](F, x, low, high)), x)
+    assert_agree(lambda F, x: tuple(y.detach() for y in BOUNDS[name](F, x, low, high)), x)
 
 
 def test_clamp_of_integers_by_nan_is_nan():
     assert mg.isnan(mg.tensor([1, -7]).clamp(nan, 3.0)).all()
 
 
-def test_elu_of_0_is_0_whatever_its_slope_below():
+def test_elu_of_0_is_0_for_any_alpha():
     assert mg.nn.functional.elu(mg.tensor([0.0, 2.0]), alpha=nan).tolist() == [0.0, 2.0]
 
 
@@ -120,16 +120,16 @@ def test_elu_of_0_is_0_whatever_its_slope_below():
 @pytest.mark.parametrize(
     "power", [16777215.0, 16777216.0, 16777217.0, 16777217, 16777218.0, -16777217, -16777219.0, 2.0**31 + 1, 2**53 + 1]
 )
-def test_a_large_odd_power_keeps_the_sign_and_so_does_its_slope(dtype, power):
+def test_large_odd_power_preserves_the_sign_and_its_derivative(dtype, power):
     needs("torch")
     x = np.array([-1.0, 1.0, -0.0, 0.0, -2.0, 0.5, inf, -inf, nan], dtype)
-    agree(lambda F, x: (F.pow(x, power), x**power, x.clone().pow_(power)), x)
+    assert_agree(lambda F, x: (F.pow(x, power), x**power, x.clone().pow_(power)), x)
     with np.errstate(all="ignore"):
         signs = np.signbit((mg.tensor(x) ** power).numpy())[:8]
         np.testing.assert_array_equal(signs, np.signbit(x.astype("float64") ** float(power))[:8])
 
 
-def test_a_number_to_the_powers_of_a_tensor_has_its_type():
+def test_scalar_to_the_power_of_a_tensor_has_its_dtype():
     for dtype in (mg.int64, mg.int32, mg.uint8):
         assert (2 ** mg.tensor([3, 0], dtype=dtype)).dtype is dtype
     y = 2 ** mg.tensor([3, -1], dtype=mg.int32)
@@ -139,9 +139,9 @@ def test_a_number_to_the_powers_of_a_tensor_has_its_type():
 SPECIAL = [list(pair) for pair in itertools.product([inf, -inf, 0.0, 1.0, -2.0, nan], repeat=2)]
 
 
-def test_logaddexp_of_infinities_has_the_slope_of_the_larger():
+def test_logaddexp_of_infinities_has_the_gradient_of_the_larger():
     needs("torch")
-    agree(
+    assert_agree(
         lambda F, a, b: F.logaddexp(a, b),
         *np.array([pair for pair in SPECIAL if pair not in ([inf, inf], [-inf, -inf])]).T,
     )
@@ -150,7 +150,7 @@ def test_logaddexp_of_infinities_has_the_slope_of_the_larger():
     assert (y.tolist(), mg.grad(y.sum(), both)[0].tolist()) == ([inf, -inf], [1.0, 1.0])
 
 
-def test_logaddexp_of_equals_has_every_derivative():
+def test_logaddexp_of_equal_values_has_all_derivatives():
     a = mg.tensor([0.5], requires_grad=True, dtype=mg.float64)
     (first,) = mg.grad(mg.logaddexp(a, mg.tensor([0.5], dtype=mg.float64)).sum(), a, create_graph=True)
     (second,) = mg.grad(first.sum(), a)
@@ -159,58 +159,58 @@ def test_logaddexp_of_equals_has_every_derivative():
 
 def test_hypot_of_an_infinity_and_nan_is_infinite():
     needs("torch")
-    found = mg.hypot(*mg.tensor(SPECIAL).T)
+    result = mg.hypot(*mg.tensor(SPECIAL).T)
     import torch
 
-    np.testing.assert_array_equal(found.numpy(), torch.hypot(*torch.tensor(SPECIAL).T).numpy())
+    np.testing.assert_array_equal(result.numpy(), torch.hypot(*torch.tensor(SPECIAL).T).numpy())
 
 
 @merge_cases
 @pytest.mark.parametrize("mode", ["trunc", "floor"])
-def test_a_rounded_quotient_has_no_slope_not_even_at_0(mode):
+def test_rounded_quotient_has_zero_gradient_even_at_0(mode):
     needs("torch")
     a, b = np.array([1.0, -3.0, 0.0, inf, 5.5, -5.5]), np.array([0.0, 0.0, 0.0, 2.0, 2.0, 2.0])
-    agree(lambda F, a, b: (F.div(a, b, rounding_mode=mode), F.div(a, 0.0, rounding_mode=mode)), a, b)
-    agree(lambda F, a, b: F.div(a[:, None], b, rounding_mode=mode), a, b)
-    agree(lambda F, a, b: a.clone().div_(b, rounding_mode=mode), a, b)
+    assert_agree(lambda F, a, b: (F.div(a, b, rounding_mode=mode), F.div(a, 0.0, rounding_mode=mode)), a, b)
+    assert_agree(lambda F, a, b: F.div(a[:, None], b, rounding_mode=mode), a, b)
+    assert_agree(lambda F, a, b: a.clone().div_(b, rounding_mode=mode), a, b)
 
 
 @merge_cases
 @pytest.mark.parametrize("mode", ["trunc", "floor"])
 @pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
-def test_a_rounded_quotient_of_integers_keeps_their_digits(mode, dtype):
+def test_rounded_integer_quotient_is_exact(mode, dtype):
     needs("torch")
     a = np.array([2**40 + 1, 2**62 + 1, 7, -7, 7, -7, 0, -6]).astype(dtype)
     b = np.array([1, -1, 2, 2, -2, -2, 3, 3]).astype(dtype)
-    agree(lambda F, a, b: (F.div(a, b, rounding_mode=mode), F.div(a, 3, rounding_mode=mode)), a, b)
-    agree(lambda F, a, b: a.clone().div_(b, rounding_mode=mode).divide_(2, rounding_mode=mode), a, b)
+    assert_agree(lambda F, a, b: (F.div(a, b, rounding_mode=mode), F.div(a, 3, rounding_mode=mode)), a, b)
+    assert_agree(lambda F, a, b: a.clone().div_(b, rounding_mode=mode).divide_(2, rounding_mode=mode), a, b)
 
 
-def test_a_divisor_of_0_under_integers_is_refused_in_both_modes():
+def test_integer_division_by_zero_raises_in_both_modes():
     for mode in ("trunc", "floor"):
         with pytest.raises(mg.errors.DivisionError, match="integer division or modulo by zero"):
             mg.tensor([1]).div_(0, rounding_mode=mode)
 
 
-def test_an_element_that_equals_its_bound_takes_the_whole_slope():
+def test_element_equal_to_its_bound_gets_the_full_gradient():
     needs("torch")
     points = [p for p in itertools.product([-inf, 0.0, 1.0, -2.0, inf], repeat=3) if p[1] != p[2]]
     x, low, high = np.array(points).T
-    agree(lambda F, x, low, high: F.clamp(x, low, high), x, low, high)
-    agree(lambda F, x, low, high: (F.clamp(x, low), F.clamp(x, max=high)), x, low, high)
-    agree(lambda F, x, low, high: (x.clone().clamp_(low, high), x.clone().clamp_min_(low)), x, low, high)
-    agree(lambda F, x, low: F.clamp(x.reshape(-1, 5), low), x, np.array([0.0, 1.0, -2.0, 3.0, inf]))
+    assert_agree(lambda F, x, low, high: F.clamp(x, low, high), x, low, high)
+    assert_agree(lambda F, x, low, high: (F.clamp(x, low), F.clamp(x, max=high)), x, low, high)
+    assert_agree(lambda F, x, low, high: (x.clone().clamp_(low, high), x.clone().clamp_min_(low)), x, low, high)
+    assert_agree(lambda F, x, low: F.clamp(x.reshape(-1, 5), low), x, np.array([0.0, 1.0, -2.0, 3.0, inf]))
 
 
-def test_bounds_that_are_tensors_keep_nan_of_either():
+def test_tensor_bounds_propagate_nan():
     needs("torch")
     x, low, high = np.array(list(itertools.product([nan, 0.0, 1.0], repeat=3))).T
-    agree(lambda F, x, low, high: F.clamp(x, low, high).detach(), x, low, high)
+    assert_agree(lambda F, x, low, high: F.clamp(x, low, high).detach(), x, low, high)
     with mg.no_grad():
-        agree(lambda F, x, low, high: F.clamp(x.detach(), low, high).detach(), x, low, high)
+        assert_agree(lambda F, x, low, high: F.clamp(x.detach(), low, high).detach(), x, low, high)
 
 
-def test_the_sign_of_nan_is_its_bit():
+def test_signbit_of_nan():
     for dtype in FLOATS:
         x = np.array([0.0, -0.0, nan, np.copysign(nan, -1.0), inf, -inf, 1.0, -1.0], dtype)
         assert mg.signbit(mg.tensor(x)).tolist() == np.signbit(x).tolist() == [False, True] * 4
@@ -219,32 +219,32 @@ def test_the_sign_of_nan_is_its_bit():
         assert mg.signbit(mg.tensor(np.array([-1, 0]).astype(dtype))).tolist() == [expected, False]
 
 
-def test_xlogy_of_0_is_0_beside_infinity_and_takes_the_type_of_both():
+def test_xlogy_of_0_is_0_and_promotes_dtypes():
     needs("torch")
     x, y = np.array(
         [pair for pair in SPECIAL if pair not in ([0.0, inf], [0.0, 0.0])]
     ).T  # the gradient at 0 differs from PyTorch's
-    agree(lambda F, x, y: F.xlogy(x, y), x, y)
-    agree(lambda F, x: tuple(F.xlogy(x, y).detach() for y in (inf, 0.0, nan, 2, -1.0)), x)
-    agree(lambda F, y: tuple(F.xlogy(x, y).detach() for x in (inf, 0.0, nan, 2)), y)
+    assert_agree(lambda F, x, y: F.xlogy(x, y), x, y)
+    assert_agree(lambda F, x: tuple(F.xlogy(x, y).detach() for y in (inf, 0.0, nan, 2, -1.0)), x)
+    assert_agree(lambda F, y: tuple(F.xlogy(x, y).detach() for x in (inf, 0.0, nan, 2)), y)
     assert mg.xlogy(mg.zeros(2), mg.tensor([inf, 0.0])).tolist() == [0.0, 0.0]
     for a, b in itertools.product(ALL_TYPES, repeat=2):
-        agree(lambda F, a, b: F.xlogy(a, b).detach(), np.array(VALUES[a], a), np.array(VALUES[b][0], b))
-        agree(lambda F, a, b: F.xlogy(a, b).detach(), np.array(VALUES[a][0], a), np.array(VALUES[b], b))
+        assert_agree(lambda F, a, b: F.xlogy(a, b).detach(), np.array(VALUES[a], a), np.array(VALUES[b][0], b))
+        assert_agree(lambda F, a, b: F.xlogy(a, b).detach(), np.array(VALUES[a][0], a), np.array(VALUES[b], b))
 
 
-def test_a_remainder_by_minus_1_in_uint8_is_by_255_as_in_pytorch():
+def test_uint8_remainder_by_minus_1_wraps_as_in_pytorch():
     assert mg.tensor([200, 255], dtype=mg.uint8).fmod(-1).tolist() == [200, 0]
 
 
-NO_NUMBERS = ["dist", "outer", "inner", "dot", "mv", "mm", "matmul", "prelu"]
-OF_TWO = ["atan2", "div", "eq", "float_power", "fmax", "fmin", "hypot", "logaddexp", "logaddexp2", "maximum", "minimum"]
+TENSORS_ONLY = ["dist", "outer", "inner", "dot", "mv", "mm", "matmul", "prelu"]
+BINARY = ["atan2", "div", "eq", "float_power", "fmax", "fmin", "hypot", "logaddexp", "logaddexp2", "maximum", "minimum"]
 
 
 @merge_cases
-@pytest.mark.parametrize("name", NO_NUMBERS)
+@pytest.mark.parametrize("name", TENSORS_ONLY)
 @pytest.mark.parametrize("wrong", [4.0, 4, None, "4", [4.0, 4.0]])
-def test_a_function_of_two_tensors_names_the_operand_that_is_none(name, wrong):
+def test_binary_functions_name_the_operand_that_is_not_a_tensor(name, wrong):
     x = mg.ones(2, 2) if name in ("mm", "mv", "matmul") else mg.ones(2)
     with pytest.raises(
         DTypeError, match=rf"{name}: .* must be a tensor, not .*\.\n  Convert it first: mg\.tensor\(x\)\."
@@ -255,19 +255,19 @@ def test_a_function_of_two_tensors_names_the_operand_that_is_none(name, wrong):
 
 
 @merge_cases
-@pytest.mark.parametrize("name", OF_TWO)
-def test_an_elementwise_function_of_two_takes_a_number_for_either(name):
+@pytest.mark.parametrize("name", BINARY)
+def test_binary_elementwise_functions_accept_scalars(name):
     """As operators do, even where PyTorch requires two tensors; the scalar is promoted as by an operator."""
     function, x = getattr(mg.functional, name), mg.tensor([0.5, 2.0])
     for a, b, tensors in ((x, 3, (x, mg.tensor(3.0))), (0.5, x, (mg.tensor(0.5), x))):
-        found, expected = function(a, b), function(*tensors)
-        assert (found.dtype, found.tolist()) == (expected.dtype, expected.tolist())
+        result, expected = function(a, b), function(*tensors)
+        assert (result.dtype, result.tolist()) == (expected.dtype, expected.tolist())
     assert mg.hypot(mg.tensor([3]), 4.0).tolist() == [5.0]
 
 
 @merge_cases
 @pytest.mark.parametrize("name", ["xlogy", "fmod", "float_power", "hypot", "logaddexp", "fmax", "fmin"])
-def test_a_function_that_takes_numbers_names_what_is_none(name):
+def test_functions_that_accept_scalars_name_invalid_operands(name):
     for wrong in (None, "4", [4.0]):
         with pytest.raises(DTypeError, match=f"{name}: a .* (is not supported|is neither)|{name}: None"):
             getattr(mg.functional, name)(mg.ones(2), wrong)

@@ -6,7 +6,7 @@ import pytest
 import minigrad as mg
 from minigrad.core.errors import GraphError
 
-TURNS = {
+IN_PLACE_VIEWS = {
     "unsqueeze_": lambda x: x.unsqueeze_(1),
     "squeeze_": lambda x: x.squeeze_(),
     "squeeze_ one": lambda x: x.squeeze_(0),
@@ -17,27 +17,27 @@ TURNS = {
 }
 
 
-def numbers(library):
+def make_tensor(library):
     return library.tensor(np.arange(6, dtype=np.float32).reshape(1, 2, 3))
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("turn", TURNS.values(), ids=TURNS)
-def test_shapes_numbers_and_gradients_are_pytorch_s(torch, turn):
-    found = []
+@pytest.mark.parametrize("turn", IN_PLACE_VIEWS.values(), ids=IN_PLACE_VIEWS)
+def test_shapes_values_and_gradients_match_pytorch(torch, turn):
+    results = []
     for library in (mg, torch):
-        x = numbers(library).requires_grad_()
+        x = make_tensor(library).requires_grad_()
         y = x * 2.0
         assert turn(y) is y
         y.mul_(3.0)
         (y * y.detach() + y[0] * 1.0).sum().backward()
-        found.append((tuple(y.shape), y.tolist(), x.grad.tolist()))
-    assert found[0] == found[1]
+        results.append((tuple(y.shape), y.tolist(), x.grad.tolist()))
+    assert results[0] == results[1]
 
 
-@pytest.mark.parametrize("turn", TURNS.values(), ids=TURNS)
-def test_the_memory_is_the_same_and_other_views_stay_views_of_it(turn):
-    x = numbers(mg)
+@pytest.mark.parametrize("turn", IN_PLACE_VIEWS.values(), ids=IN_PLACE_VIEWS)
+def test_other_views_still_share_memory(turn):
+    x = make_tensor(mg)
     other, flat = x[0, 1], x.view(6)
     turn(x)
     x.zero_()
@@ -46,8 +46,8 @@ def test_the_memory_is_the_same_and_other_views_stay_views_of_it(turn):
     assert x.max().item() == 7.0
 
 
-def test_views_made_before_take_their_gradient_along_their_own_way():
-    x = numbers(mg).requires_grad_()
+def test_earlier_views_get_correct_gradients():
+    x = make_tensor(mg).requires_grad_()
     y = x * 1.0
     row = y[0, 1]
     y.squeeze_().t_()
@@ -56,8 +56,8 @@ def test_views_made_before_take_their_gradient_along_their_own_way():
     assert x.grad.tolist() == [[[0.0] * 3, [2.0, 20.0, 200.0]]]
 
 
-def test_a_view_that_is_written_to_after_its_base_was_turned_reaches_it():
-    x = numbers(mg).requires_grad_()
+def test_write_to_an_earlier_view_reaches_the_base():
+    x = make_tensor(mg).requires_grad_()
     y = x * 1.0
     row = y[0, 1]
     y.transpose_(0, 2)
@@ -66,14 +66,14 @@ def test_a_view_that_is_written_to_after_its_base_was_turned_reaches_it():
     assert x.grad.tolist() == [[[1.0] * 3, [5.0] * 3]]
 
 
-def test_a_tensor_without_a_gradient_can_require_one_afterwards():
-    x = numbers(mg).unsqueeze_(0).requires_grad_()
+def test_requires_grad_after_an_in_place_view():
+    x = make_tensor(mg).unsqueeze_(0).requires_grad_()
     (x * 2.0).sum().backward()
     assert (x.shape, x.is_leaf, x.grad.shape) == ((1, 1, 2, 3), True, (1, 1, 2, 3))
 
 
-def test_a_leaf_that_requires_a_gradient_keeps_its_shape():
-    x = numbers(mg).requires_grad_()
+def test_leaf_that_requires_grad_raises():
+    x = make_tensor(mg).requires_grad_()
     with pytest.raises(
         GraphError,
         match=r"unsqueeze_: a leaf that requires grad is being used in an .*\n  Write y = x.unsqueeze",
@@ -82,8 +82,8 @@ def test_a_leaf_that_requires_a_gradient_keeps_its_shape():
     assert x.shape == (1, 2, 3)
 
 
-def test_a_view_of_such_a_leaf_keeps_its_shape_too():
-    x = numbers(mg).requires_grad_()
+def test_view_of_a_leaf_that_requires_grad_raises():
+    x = make_tensor(mg).requires_grad_()
     row = x[:, 0]
     with pytest.raises(
         GraphError, match=r"squeeze_: a view of a leaf that requires grad is being used in an in-place operation"
@@ -93,8 +93,8 @@ def test_a_view_of_such_a_leaf_keeps_its_shape_too():
         assert row.squeeze_().shape == (3,)
 
 
-def test_what_was_saved_of_it_is_refused_and_not_taken_in_another_shape():
-    x = numbers(mg).requires_grad_()
+def test_saved_tensor_with_changed_shape_raises():
+    x = make_tensor(mg).requires_grad_()
     y = x * 1.0
     z = (y * y).sum()
     y.transpose_(1, 2)
@@ -103,21 +103,21 @@ def test_what_was_saved_of_it_is_refused_and_not_taken_in_another_shape():
 
 
 @pytest.mark.parity
-def test_a_view_keeps_its_gradient_whatever_is_written_meanwhile(torch):
+def test_views_retain_their_gradients_across_writes(torch):
     """Write through the base, the view, another view, in a chain, repeatedly, with constants; and to views of views."""
-    found = []
+    results = []
     for library in (mg, torch):
 
-        def write(how, views, library=library):
+        def write(mutate, views, library=library):
             x = library.tensor([1.0, 2.0, 3.0]).requires_grad_()
             base = x * 1
-            made = [base, *views(base)]
-            for view in made:
+            tensors = [base, *views(base)]
+            for view in tensors:
                 view.retain_grad()
-            how(*made)
-            total = sum((view * library.tensor(k + 2.0)).sum() for k, view in enumerate(made))
+            mutate(*tensors)
+            total = sum((view * library.tensor(k + 2.0)).sum() for k, view in enumerate(tensors))
             total.backward()
-            return [x.grad.tolist(), *[None if view.grad is None else view.grad.tolist() for view in made]]
+            return [x.grad.tolist(), *[None if view.grad is None else view.grad.tolist() for view in tensors]]
 
         def one(base):
             return [base[:2]]
@@ -128,7 +128,7 @@ def test_a_view_keeps_its_gradient_whatever_is_written_meanwhile(torch):
         def nested(base):
             return [base[:2], base[:2][1:], base.view(3)[1:]]
 
-        found.append(
+        results.append(
             [
                 write(lambda b, v: b.mul_(2), one),
                 write(lambda b, v: v.mul_(2), one),
@@ -142,6 +142,6 @@ def test_a_view_keeps_its_gradient_whatever_is_written_meanwhile(torch):
                 write(lambda b, u, v, w: v.mul_(5), nested),
             ]
         )
-    for k, (ours, its) in enumerate(zip(*found, strict=True)):
-        assert [x is None for x in ours] == [x is None for x in its], k
-        assert np.concatenate([x for x in ours if x]) == pytest.approx(np.concatenate([x for x in its if x])), k
+    for k, (actual, expected) in enumerate(zip(*results, strict=True)):
+        assert [x is None for x in actual] == [x is None for x in expected], k
+        assert np.concatenate([x for x in actual if x]) == pytest.approx(np.concatenate([x for x in expected if x])), k

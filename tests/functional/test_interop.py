@@ -10,12 +10,12 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad.core.errors import DTypeError, GraphError, MinigradError, ShapeError
-from minigrad.pytorch.advice import DIFFERS
-from places import in_memory
+from minigrad.pytorch.advice import DIFFERENCES
+from taichi_device import in_memory
 
 # --- Python ---
 
-ASKED = {
+QUERIES = {
     "item": lambda x: x.item(),
     "tolist": lambda x: x.tolist(),
     "float": float,
@@ -38,7 +38,7 @@ ASKED = {
     "nbytes": lambda x: x.nbytes,
     "is_floating_point": lambda x: x.is_floating_point(),
 }
-HELD = {
+DATA = {
     "0-d float": 2.5,
     "0-d int": 2,
     "0-d bool": True,
@@ -52,21 +52,21 @@ HELD = {
 
 @pytest.mark.parity
 @merge_cases
-@pytest.mark.parametrize("held", HELD)
-@pytest.mark.parametrize("question", ASKED)
-def test_python_asks_as_it_asks_pytorch(torch, question, held):
+@pytest.mark.parametrize("kind", DATA)
+@pytest.mark.parametrize("question", QUERIES)
+def test_python_protocols_match_pytorch(torch, question, kind):
     try:
-        expected = ASKED[question](torch.tensor(HELD[held]))
+        expected = QUERIES[question](torch.tensor(DATA[kind]))
     except (RuntimeError, TypeError, IndexError, ValueError):
         with pytest.raises(MinigradError):
-            ASKED[question](mg.tensor(HELD[held]))
+            QUERIES[question](mg.tensor(DATA[kind]))
         return
-    answer = ASKED[question](mg.tensor(HELD[held]))
+    answer = QUERIES[question](mg.tensor(DATA[kind]))
     assert answer == expected
     assert type(answer) is type(expected)
 
 
-def test_iterating_gives_views_that_keep_the_graph():
+def test_iteration_yields_differentiable_views():
     x = mg.zeros(3, 2, requires_grad=True)
     sum(row.sum() * k for k, row in enumerate(x)).backward()
     assert x.grad.tolist() == [[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]]
@@ -76,7 +76,7 @@ def test_iterating_gives_views_that_keep_the_graph():
     assert (base.tolist(), base._version) == ([[1.0, 1.0], [1.0, 1.0]], 2)
 
 
-def test_functions_that_ask_of_any_object():
+def test_query_functions():
     assert [mg.is_tensor(x) for x in (mg.zeros(2), np.zeros(2), 1.0)] == [True, False, False]
     assert (mg.numel(mg.zeros(2, 3)), mg.is_floating_point(mg.zeros(2))) == (6, True)
     assert list(range(mg.tensor(3))) == [0, 1, 2]
@@ -89,15 +89,15 @@ def test_functions_that_ask_of_any_object():
 @merge_cases
 @pytest.mark.parametrize("name", ["float", "double", "int", "long", "bool", "byte"])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint8", "bool"])
-def test_types_are_converted_as_in_pytorch(torch, dtype, name):
+def test_dtype_conversions_match_pytorch(torch, dtype, name):
     array = np.array([0, 1, 2.75, 3]).astype(dtype)
-    mine, its = getattr(mg.tensor(array), name)(), getattr(torch.tensor(array), name)()
-    assert mine.dtype.name == str(its.dtype)[6:]
-    assert mine.tolist() == its.tolist()
+    actual, expected = getattr(mg.tensor(array), name)(), getattr(torch.tensor(array), name)()
+    assert actual.dtype.name == str(expected.dtype)[6:]
+    assert actual.tolist() == expected.tolist()
 
 
 @in_memory
-def test_to_takes_a_type_a_device_or_a_tensor_and_copies_only_where_it_must():
+def test_to_accepts_dtype_device_or_tensor_and_copies_only_if_needed():
     x = mg.ones(2)
     double = mg.zeros(1, dtype=mg.float64)
     assert x.to(mg.float32) is x.to(x.device) is x.to(x) is x.to(None) is x.float() is x.cpu() is x.type_as(x) is x
@@ -108,7 +108,7 @@ def test_to_takes_a_type_a_device_or_a_tensor_and_copies_only_where_it_must():
     assert copied.tolist() == [1.0, 1.0]
 
 
-def test_a_gradient_passes_through_a_conversion_and_comes_back_in_the_first_type():
+def test_gradient_of_a_conversion_has_the_original_dtype():
     x = mg.tensor([1.0, 2.0], requires_grad=True)
     (x.double() * 3.0).sum().backward()
     assert (x.grad.dtype, x.grad.tolist()) == (mg.float32, [3.0, 3.0])
@@ -118,7 +118,7 @@ def test_a_gradient_passes_through_a_conversion_and_comes_back_in_the_first_type
 # --- .data ---
 
 
-def test_data_is_the_numbers_and_assigning_to_it_writes_them_past_the_graph():
+def test_assigning_data_writes_outside_the_graph():
     p = mg.tensor([1.0, 2.0], requires_grad=True)
     view = p.detach()
     (p * p).sum().backward()
@@ -128,15 +128,15 @@ def test_data_is_the_numbers_and_assigning_to_it_writes_them_past_the_graph():
     assert p.tolist() == [-1.0, -1.0]
 
 
-def test_a_rule_that_needs_the_numbers_before_data_was_assigned_refuses():
+def test_backward_after_assigning_data_raises():
     p = mg.tensor([1.0, 2.0], requires_grad=True)
     y = (p * p).sum()
     p.data = mg.zeros(2)
     with pytest.raises(GraphError, match="mul saved its operand a of shape"):
         y.backward()
-    for wrong in (mg.zeros(3), mg.zeros(2, dtype=mg.float64), 1.0):
+    for value in (mg.zeros(3), mg.zeros(2, dtype=mg.float64), 1.0):
         with pytest.raises(ShapeError, match=r"data: expected a tensor of dtype float32 and shape \(2,\), but got"):
-            p.data = wrong
+            p.data = value
 
 
 WRITES = [
@@ -150,7 +150,7 @@ WRITES = [
 ]
 
 
-def written_between(library, statement):
+def write_between_forward_and_backward(library, statement):
     w = library.tensor([1.0, 2.0], requires_grad=True)
     s = w * 1
     y = (s * s).sum()
@@ -161,27 +161,27 @@ def written_between(library, statement):
 
 @merge_cases
 @pytest.mark.parametrize("statement", WRITES)
-def test_a_write_through_data_is_noticed_where_a_gradient_needs_the_old_values(statement):
+def test_writes_through_data_are_detected(statement):
     with pytest.raises(
         GraphError, match=r"mul saved its operand a of shape \(2,\), which has been modified by an inplace operation"
     ):
-        written_between(mg, statement)
+        write_between_forward_and_backward(mg, statement)
 
 
 @merge_cases
 @pytest.mark.parity
 @pytest.mark.parametrize("statement", WRITES)
-def test_pytorch_lets_such_a_write_pass_and_computes_with_the_new_values(torch, statement):
-    found, of_new = written_between(torch, statement)
-    assert found == of_new != [2.0, 4.0]
-    assert "PyTorch silently computes another gradient" in DIFFERS["torch.Tensor.data"]
+def test_pytorch_does_not_detect_writes_through_data(torch, statement):
+    gradient, gradient_of_new_values = write_between_forward_and_backward(torch, statement)
+    assert gradient == gradient_of_new_values != [2.0, 4.0]
+    assert "PyTorch silently computes another gradient" in DIFFERENCES["torch.Tensor.data"]
 
 
 # --- NumPy ---
 
 
 @in_memory
-def test_numpy_shares_and_force_detaches():
+def test_numpy_shares_memory_and_force_detaches():
     x = mg.zeros(2, requires_grad=True)
     assert np.shares_memory(x.numpy(force=True), x.detach().numpy())
     with pytest.raises(GraphError) as error:
@@ -193,7 +193,7 @@ def test_numpy_shares_and_force_detaches():
 
 
 @in_memory
-def test_asarray_of_a_tensor_shares_or_copies_as_it_is_told():
+def test_asarray_of_a_tensor_respects_copy():
     x = mg.tensor([1.0, 2.0])
     assert np.shares_memory(np.asarray(x), x.numpy())
     assert not np.shares_memory(np.array(x), x.numpy())
@@ -207,17 +207,17 @@ def test_asarray_of_a_tensor_shares_or_copies_as_it_is_told():
 
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "pow", "lt", "ge", "eq", "ne"])
-def test_numpy_leaves_its_operators_to_tensors(name):
+def test_numpy_defers_operators_to_tensors(name):
     x, function = mg.tensor([1.0, 2.0]), getattr(operator, name)
     for array in (np.ones(2), np.ones(2, np.int64)):
         with pytest.raises(DTypeError, match="ndarray is not supported; expected a tensor"):
             function(array, x)
-    for number in (np.float64(2.0), np.float32(2.0), np.int64(2)):
-        assert function(number, x).tolist() == function(2.0, x).tolist()
-        assert function(number, x).dtype is function(2.0, x).dtype
+    for scalar in (np.float64(2.0), np.float32(2.0), np.int64(2)):
+        assert function(scalar, x).tolist() == function(2.0, x).tolist()
+        assert function(scalar, x).dtype is function(2.0, x).dtype
 
 
-def test_numpy_s_functions_refuse_tensors():
+def test_numpy_ufuncs_reject_tensors():
     with pytest.raises(TypeError, match="does not support ufuncs"):
         np.exp(mg.zeros(2))
 
@@ -241,20 +241,20 @@ def test_numpy_and_minigrad_share_memory_through_dlpack(dtype):
 @pytest.mark.parity
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32", "uint8", "bool"])
 def test_pytorch_and_minigrad_share_memory_through_dlpack(torch, dtype):
-    theirs = torch.zeros(3, 2, dtype=getattr(torch, dtype))
-    mine = mg.from_dlpack(theirs.T)
-    theirs[2, 1] = 1
-    assert (mine.shape, mine[1, 2].item(), mine.dtype.name) == ((2, 3), 1, dtype)
-    mine[0, 0] = 1
-    assert (theirs[0, 0].item(), mine._version) == (1, 1)
-    back = torch.from_dlpack(mine)
-    mine[0, 1] = 1
+    torch_tensor = torch.zeros(3, 2, dtype=getattr(torch, dtype))
+    tensor = mg.from_dlpack(torch_tensor.T)
+    torch_tensor[2, 1] = 1
+    assert (tensor.shape, tensor[1, 2].item(), tensor.dtype.name) == ((2, 3), 1, dtype)
+    tensor[0, 0] = 1
+    assert (torch_tensor[0, 0].item(), tensor._version) == (1, 1)
+    back = torch.from_dlpack(tensor)
+    tensor[0, 1] = 1
     assert back[0, 1].item() == 1
-    assert back.data_ptr() == theirs.data_ptr()
+    assert back.data_ptr() == torch_tensor.data_ptr()
 
 
 @in_memory
-def test_what_may_only_be_read_is_shared_and_not_written():
+def test_read_only_memory_is_shared_but_not_written():
     array = np.arange(3.0)
     array.flags.writeable = False
     for shared in (mg.from_numpy(array), mg.from_dlpack(array), mg.from_numpy(array)[1:]):
@@ -266,7 +266,7 @@ def test_what_may_only_be_read_is_shared_and_not_written():
         assert shared.clone().add_(1.0).tolist()[-1] == 3.0
 
 
-def test_dlpack_refuses_in_words():
+def test_dlpack_errors():
     with pytest.raises(
         GraphError, match=r"__dlpack__: can't be called on a tensor that requires grad; .*\n  Use x.detach\(\)\."
     ):
@@ -282,7 +282,7 @@ def test_dlpack_refuses_in_words():
 # --- copies ---
 
 
-def test_a_copy_shares_and_a_deep_copy_does_not():
+def test_copy_shares_memory_and_deepcopy_does_not():
     x = mg.tensor([1.0, 2.0], requires_grad=True)
     (x * x).sum().backward()
     shallow, deep = copy.copy(x), copy.deepcopy(x)
@@ -295,7 +295,7 @@ def test_a_copy_shares_and_a_deep_copy_does_not():
     assert (deep.tolist(), deep.grad.tolist()) == ([1.0, 2.0], [2.0, 4.0])
 
 
-def test_a_deep_copy_keeps_what_is_one_tensor_one():
+def test_deepcopy_preserves_identity():
     x = mg.zeros(2)
     one, two, view = copy.deepcopy([x, x, x[:1]])
     assert one is two
@@ -306,47 +306,47 @@ def test_a_deep_copy_keeps_what_is_one_tensor_one():
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
 def test_leaves_are_pickled(protocol):
     x = mg.tensor([[1.0, float("nan")], [3.0, 4.0]], requires_grad=True)
-    for given in (x, mg.tensor(3), mg.zeros(0, 2), mg.tensor([True]), x.detach().permute(1, 0)):
-        back = pickle.loads(pickle.dumps(given, protocol))
-        assert (back.shape, back.dtype, back.requires_grad) == (given.shape, given.dtype, given.requires_grad)
-        np.testing.assert_array_equal(back.detach().numpy(), given.detach().numpy())
+    for leaf in (x, mg.tensor(3), mg.zeros(0, 2), mg.tensor([True]), x.detach().permute(1, 0)):
+        back = pickle.loads(pickle.dumps(leaf, protocol))
+        assert (back.shape, back.dtype, back.requires_grad) == (leaf.shape, leaf.dtype, leaf.requires_grad)
+        np.testing.assert_array_equal(back.detach().numpy(), leaf.detach().numpy())
         back.detach().copy_(1)
 
 
-def test_numbers_from_elsewhere_are_not_converted_to_the_type_that_they_have():
+def test_equal_foreign_dtypes_are_not_converted():
     nn, array = mg.nn, np.random.default_rng(0).normal(size=(2, 1, 8, 8)).astype(np.float32)
-    again = pickle.loads(pickle.dumps(array))  # its dtype equals NumPy's own, but is another object
+    unpickled = pickle.loads(pickle.dumps(array))  # its dtype equals NumPy's own, but is another object
     model = nn.Sequential(
         *(nn.Conv2d(1, 2, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(2, 2, 3, padding=1), nn.ReLU()),
         *(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(8, 3)),
     )
-    for x in (mg.from_numpy(again), pickle.loads(pickle.dumps(mg.tensor(array)))):
+    for x in (mg.from_numpy(unpickled), pickle.loads(pickle.dumps(mg.tensor(array)))):
         with mg.profile() as profile:
             nn.functional.cross_entropy(model(x), mg.tensor([0, 2])).backward()
         assert "to" not in {op for op, _ in profile.rows}
 
 
-@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
-def test_what_was_computed_is_not_copied_with_its_graph(how):
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps], ids=["copy", "deepcopy", "pickle"])
+def test_non_leaf_tensors_cannot_be_copied(duplicate):
     y = mg.ones(2, requires_grad=True) * 2.0
     with pytest.raises(GraphError) as error:
-        how(y)
-    name = "pickle" if how is pickle.dumps else how.__name__
+        duplicate(y)
+    name = "pickle" if duplicate is pickle.dumps else duplicate.__name__
     assert str(error.value) == (
         f"{name}: only graph leaves are supported, but this tensor was computed by <MulBackward>.\n"
         "  Write x.detach() for its values alone."
     )
-    how(y.detach())
+    duplicate(y.detach())
 
 
 # --- devices in pickles ---
 
 
-def test_a_tensor_of_a_device_that_is_not_there_is_unpickled_on_the_default_one(monkeypatch):
+def test_unpickling_from_an_unavailable_device_uses_the_default(monkeypatch):
     from minigrad.core import storage
     from minigrad.functional import interop
 
-    elsewhere = storage.memory("metal")._replace(there=lambda: False)
-    monkeypatch.setitem(storage._memories, "metal", elsewhere)
+    unavailable = storage.get_allocator("metal")._replace(is_available=lambda: False)
+    monkeypatch.setitem(storage._allocators, "metal", unavailable)
     x = interop._unpickled(np.ones(2, np.float32), "metal", False)
     assert (x.device, x.tolist()) == (mg.get_default_device(), [1.0, 1.0])

@@ -6,40 +6,43 @@ import pytest
 import minigrad as mg
 from minigrad.core.errors import DTypeError, LinAlgError, ShapeError
 from needs import needs
-from parity import close
+from parity import assert_close
 from strategies import PARITY
 
 REGULAR = np.random.default_rng(0).normal(size=(2, 24, 24)).astype("float32") + 4 * np.eye(24, dtype="float32")
 SINGULAR = [[1.0, 2.0], [2.0, 4.0]]
 
 
-def shared(monkeypatch):
+def force_launches(monkeypatch):
     """Make each step of elimination a launch, as for matrices that are too large for one thread."""
     from minigrad.backends.taichi.codegen import source
     from minigrad.backends.taichi.kernels import elimination
 
-    monkeypatch.setattr(elimination, "SMALL", 0)
-    monkeypatch.setattr(elimination, "SMALL_ON_GPU", 0)
+    monkeypatch.setattr(elimination, "MAX_SERIAL", 0)
+    monkeypatch.setattr(elimination, "MAX_SERIAL_GPU", 0)
     monkeypatch.setattr(source, "CORES", 3)
 
 
 @pytest.mark.parametrize("launches", ["one", "one a step"])
 @pytest.mark.parametrize("name", ["inv", "det", "slogdet", "cholesky"])
-def test_what_elimination_finds_is_lapack_s(monkeypatch, name, launches):
+def test_elimination_matches_lapack(monkeypatch, name, launches):
     if launches != "one":
         needs("taichi")
-        shared(monkeypatch)
-    given = REGULAR if name != "cholesky" else REGULAR @ REGULAR.swapaxes(1, 2)
-    found, expected = getattr(mg.linalg, name)(mg.tensor(given)), getattr(np.linalg, name)(given.astype("float64"))
-    for x, y in zip(found, expected, strict=True) if name == "slogdet" else [(found, expected)]:
-        close(x.numpy(), y, PARITY["float32"])
+        force_launches(monkeypatch)
+    matrices = REGULAR if name != "cholesky" else REGULAR @ REGULAR.swapaxes(1, 2)
+    result, expected = (
+        getattr(mg.linalg, name)(mg.tensor(matrices)),
+        getattr(np.linalg, name)(matrices.astype("float64")),
+    )
+    for x, y in zip(result, expected, strict=True) if name == "slogdet" else [(result, expected)]:
+        assert_close(x.numpy(), y, PARITY["float32"])
 
 
 @pytest.mark.parametrize("launches", ["one", "one a step"])
-def test_rows_are_swapped_where_a_zero_stands_on_the_diagonal(monkeypatch, launches):
+def test_rows_are_swapped_at_a_zero_pivot(monkeypatch, launches):
     if launches != "one":
         needs("taichi")
-        shared(monkeypatch)
+        force_launches(monkeypatch)
     swapped = mg.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 4.0]])
     assert mg.det(swapped.requires_grad_()).item() == -8.0
     assert mg.grad(mg.det(swapped), swapped)[0].tolist() == [[0.0, -4.0, 0.0], [-8.0, 0.0, 0.0], [0.0, 0.0, -2.0]]
@@ -58,13 +61,13 @@ def test_rows_are_swapped_where_a_zero_stands_on_the_diagonal(monkeypatch, launc
         ([[1.0, 1.0, 1.0]] * 3, [[0.0] * 3] * 3),
     ],
 )
-def test_the_slope_of_a_determinant_at_a_singular_matrix_is_its_cofactors(matrix, cofactors):
+def test_determinant_gradient_at_a_singular_matrix_is_the_cofactors(matrix, cofactors):
     a = mg.tensor(matrix, requires_grad=True)
     mg.det(a).backward()
     np.testing.assert_allclose(a.grad.numpy(), cofactors, atol=12 * PARITY["float32"])
 
 
-def test_the_sign_of_a_determinant_has_no_slope_and_its_logarithm_has():
+def test_slogdet_gradients():
     a = mg.tensor([[2.0, 0.0], [0.0, -4.0]], requires_grad=True)
     sign, logarithm = mg.slogdet(a)
     assert (sign.item(), logarithm.item()) == (-1.0, pytest.approx(np.log(8), rel=1e-6))
@@ -72,7 +75,7 @@ def test_the_sign_of_a_determinant_has_no_slope_and_its_logarithm_has():
     assert mg.grad(logarithm, a)[0].tolist() == [[0.5, 0.0], [0.0, -0.25]]
 
 
-def test_determinants_and_their_logarithms_at_the_edges():
+def test_determinant_edge_cases():
     singular, negative = mg.tensor(SINGULAR), mg.tensor([[0.0, 1.0], [1.0, 0.0]])
     assert (mg.det(singular).item(), mg.logdet(singular).item()) == (0.0, -np.inf)
     assert [x.item() for x in mg.slogdet(singular)] == [0.0, -np.inf]
@@ -90,18 +93,18 @@ def test_determinants_and_their_logarithms_at_the_edges():
         (lambda x: mg.cholesky(x * mg.nan), "cholesky: the input is not positive-definite"),
     ],
 )
-def test_what_has_no_inverse_or_no_factor_is_told_and_the_next_is_computed(call, text):
+def test_singular_matrices_raise_and_later_calls_work(call, text):
     with pytest.raises(LinAlgError, match=text):
         call(mg.tensor(SINGULAR)).numpy()
     assert mg.inverse(mg.eye(2)).tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
-def test_linalg_error_is_found_where_pytorch_has_it_and_is_a_runtime_error():
+def test_linalg_error_matches_pytorch():
     assert mg.linalg.LinAlgError is LinAlgError
     assert issubclass(LinAlgError, RuntimeError)
 
 
-def test_only_its_half_of_a_matrix_is_read_by_cholesky_and_substitution():
+def test_cholesky_and_solve_triangular_read_one_triangle():
     half, unread = mg.tensor([[4.0, 0.0], [2.0, 5.0]]), mg.tensor([[0.0, mg.nan], [0.0, 0.0]])
     assert mg.cholesky(half + unread).tolist() == [[2.0, 0.0], [1.0, 2.0]]
     assert mg.cholesky((half + unread).mT, upper=True).tolist() == [[2.0, 1.0], [0.0, 2.0]]
@@ -109,9 +112,9 @@ def test_only_its_half_of_a_matrix_is_read_by_cholesky_and_substitution():
     assert solution.tolist() == [[1.0], [1.0]]
 
 
-def test_a_zero_on_the_diagonal_of_a_triangle_is_no_error():
-    found = mg.linalg.solve_triangular(mg.zeros(1, 1), mg.tensor([[1.0, 0.0]]), upper=True)
-    np.testing.assert_array_equal(found.numpy(), [[np.inf, np.nan]])
+def test_solve_triangular_allows_a_zero_diagonal():
+    result = mg.linalg.solve_triangular(mg.zeros(1, 1), mg.tensor([[1.0, 0.0]]), upper=True)
+    np.testing.assert_array_equal(result.numpy(), [[np.inf, np.nan]])
 
 
 @pytest.mark.parametrize(
@@ -146,15 +149,15 @@ def test_a_zero_on_the_diagonal_of_a_triangle_is_no_error():
         ),
     ],
 )
-def test_what_is_not_square_or_does_not_fit_is_told(call, kind, text):
+def test_invalid_arguments_raise(call, kind, text):
     with pytest.raises(kind, match=text):
         call()
 
 
 @pytest.mark.needs("float64")
-def test_a_step_that_solves_can_be_recorded():
+def test_solve_can_be_jitted():
     step = mg.jit(lambda a, b: mg.linalg.solve(a, b))
     b = mg.ones(24, dtype=mg.float64)
     for k in range(3):
         a = mg.tensor(REGULAR[0].astype("float64") + k * np.eye(24))
-        close(step(a, b).numpy(), np.linalg.solve(a.numpy(), b.numpy()), PARITY["float64"])
+        assert_close(step(a, b).numpy(), np.linalg.solve(a.numpy(), b.numpy()), PARITY["float64"])

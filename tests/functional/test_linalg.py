@@ -28,35 +28,35 @@ SHAPES = [
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
 def test_matmul_has_pytorch_s_value_gradients_and_second_gradients(torch, shapes):
     generator = np.random.default_rng(0)
-    given = [generator.normal(size=shape) for shape in shapes]
-    a, b = (mg.tensor(x, requires_grad=True) for x in given)
-    ta, tb = (torch.tensor(x, requires_grad=True) for x in given)
+    array = [generator.normal(size=shape) for shape in shapes]
+    a, b = (mg.tensor(x, requires_grad=True) for x in array)
+    ta, tb = (torch.tensor(x, requires_grad=True) for x in array)
     y, z = mg.matmul(a, b), torch.matmul(ta, tb)
     assert y.shape == tuple(z.shape)
     np.testing.assert_allclose(y.detach().numpy(), z.detach().numpy(), rtol=1e-12, atol=1e-14)
     weights = generator.normal(size=z.shape)
     y.backward(mg.tensor(weights), create_graph=True)
-    theirs = torch.autograd.grad(z, (ta, tb), torch.tensor(weights), create_graph=True)
-    for x, t in zip((a, b), theirs, strict=True):
+    torch_grads = torch.autograd.grad(z, (ta, tb), torch.tensor(weights), create_graph=True)
+    for x, t in zip((a, b), torch_grads, strict=True):
         np.testing.assert_allclose(x.grad.detach().numpy(), t.detach().numpy(), rtol=1e-12, atol=1e-14)
     first = a.grad
     a.grad = b.grad = None
     (first * first).backward(mg.tensor(np.ones(first.shape)))
-    (second,) = torch.autograd.grad(theirs[0] * theirs[0], tb, torch.ones_like(theirs[0]))
+    (second,) = torch.autograd.grad(torch_grads[0] * torch_grads[0], tb, torch.ones_like(torch_grads[0]))
     np.testing.assert_allclose(b.grad.numpy(), second.numpy(), rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.parity
 def test_linear_with_its_bias_is_pytorch_s(torch):
     x, w, b = np.arange(12.0).reshape(2, 2, 3), np.arange(6.0).reshape(2, 3), np.array([1.0, -1.0])
-    ours = mg.linear(mg.tensor(x), mg.tensor(w), mg.tensor(b))
-    theirs = torch.nn.functional.linear(torch.tensor(x), torch.tensor(w), torch.tensor(b))
-    np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+    actual = mg.linear(mg.tensor(x), mg.tensor(w), mg.tensor(b))
+    expected = torch.nn.functional.linear(torch.tensor(x), torch.tensor(w), torch.tensor(b))
+    np.testing.assert_array_equal(actual.numpy(), expected.numpy())
 
 
 @merge_cases
 @pytest.mark.parametrize("other", [None, 2.0, "a", np.ones(2), [1.0, 2.0], mg.Value(1.0)], ids=str)
-def test_what_is_no_tensor_is_refused_on_either_side_of_the_operator(other):
+def test_matmul_operator_rejects_non_tensors_on_either_side(other):
     for multiply, operand in ((lambda x: x @ other, "other"), (lambda x: other @ x, "input")):
         with pytest.raises(DTypeError, match=rf"matmul: {operand} must be a tensor, not an? {type(other).__name__}"):
             multiply(mg.ones(2))
@@ -70,7 +70,7 @@ def test_products_of_vectors_and_the_operator():
     assert mg.bmm(mg.ones(2, 1, 3), mg.ones(2, 3, 1)).tolist() == [[[3.0]], [[3.0]]]
 
 
-def test_inner_sizes_that_differ_are_named_with_the_likely_mend():
+def test_inner_size_mismatch_suggests_a_transpose():
     with pytest.raises(ShapeError) as error:
         mg.matmul(mg.ones(32, 784), mg.ones(128, 784))
     assert str(error.value) == (
@@ -102,7 +102,7 @@ def test_inner_sizes_that_differ_are_named_with_the_likely_mend():
     ],
     ids=["number", "batches", "types", "mm", "bmm", "dot"],
 )
-def test_what_cannot_be_multiplied_is_refused(wrong, kind, message):
+def test_invalid_products_raise(wrong, kind, message):
     with pytest.raises(kind, match=message):
         wrong()
 
@@ -136,7 +136,7 @@ def test_equations_that_pytorch_refuses_are_refused(torch, case):
         mg.einsum(equation, *[mg.ones(*shape) for shape in shapes])
 
 
-def test_a_letter_of_two_sizes_is_named_with_both():
+def test_einsum_reports_both_sizes_of_a_subscript():
     with pytest.raises(ShapeError) as error:
         mg.einsum("bi,ij->bj", mg.ones(32, 784), mg.ones(128, 784))
     assert str(error.value) == (
@@ -159,11 +159,11 @@ def test_a_letter_of_two_sizes_is_named_with_both():
         ("ij->i...", [(2, 3)]),
     ],
 )
-def test_nothing_and_numbers_are_summed_as_in_pytorch(torch, equation, shapes):
-    ours = mg.einsum(equation, *[mg.ones(*shape) for shape in shapes])
-    theirs = torch.einsum(equation, *[torch.ones(shape) for shape in shapes])
-    assert ours.shape == tuple(theirs.shape)
-    np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
+def test_einsum_of_empty_and_0d_operands_matches_pytorch(torch, equation, shapes):
+    actual = mg.einsum(equation, *[mg.ones(*shape) for shape in shapes])
+    expected = torch.einsum(equation, *[torch.ones(shape) for shape in shapes])
+    assert actual.shape == tuple(expected.shape)
+    np.testing.assert_array_equal(actual.numpy(), expected.numpy())
 
 
 @pytest.mark.parametrize("equation", ["...", "ij->ij", "ij->ji", "ab", "ii->i"])
@@ -182,14 +182,14 @@ def test_a_contraction_is_one_product_of_matrices_forward_and_two_backward():
 
 
 @pytest.mark.parity
-def test_linear_of_nothing_is_pytorch_s(torch):
+def test_linear_of_empty_input_matches_pytorch(torch):
     for shape in ((0, 3), (2, 0, 3), (0,), (4, 0)):
-        given = [np.ones(shape), np.ones((2, shape[-1])), np.arange(2.0)]
-        ours, theirs = [mg.tensor(x, requires_grad=True) for x in given], [torch.tensor(x) for x in given]
-        y, z = mg.linear(*ours), torch.nn.functional.linear(*theirs)
+        arrays = [np.ones(shape), np.ones((2, shape[-1])), np.arange(2.0)]
+        tensors, torch_tensors = [mg.tensor(x, requires_grad=True) for x in arrays], [torch.tensor(x) for x in arrays]
+        y, z = mg.linear(*tensors), torch.nn.functional.linear(*torch_tensors)
         np.testing.assert_array_equal(y.detach().numpy(), z.numpy())
         y.sum().backward()
-        assert [x.grad.shape for x in ours] == [x.shape for x in given]
+        assert [x.grad.shape for x in tensors] == [x.shape for x in arrays]
 
 
 def test_third_derivatives_of_linear_and_einsum():
@@ -203,18 +203,18 @@ def test_third_derivatives_of_linear_and_einsum():
         assert mg.gradgradcheck(gradient, [x, w], fast_mode=True, **THIRD)
 
 
-def test_beta_0_leaves_the_input_unread():
+def test_beta_0_ignores_the_input():
     assert mg.addmm(mg.full((2,), float("nan")), mg.ones(2, 3), mg.ones(3, 2), beta=0).tolist() == [[3.0, 3.0]] * 2
 
 
-def test_with_beta_0_the_input_has_the_gradient_0():
+def test_beta_0_gives_the_input_a_zero_gradient():
     x = mg.full((2,), float("nan"), requires_grad=True)
     y = mg.addmm(x, mg.ones(2, 3), mg.ones(3, 2), beta=0)
     mg.sum(y).backward()
     assert (y.tolist(), x.grad.tolist()) == ([[3.0, 3.0]] * 2, [0.0, 0.0])
 
 
-def test_features_that_differ_are_named():
+def test_linear_reports_mismatched_features():
     with pytest.raises(ShapeError) as error:
         mg.linear(mg.ones(32, 100), mg.ones(128, 784))
     assert str(error.value) == (
@@ -287,12 +287,12 @@ def test_features_that_differ_are_named():
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )
-def test_a_wrong_call_is_refused(wrong, kind, message):
+def test_invalid_calls_raise(wrong, kind, message):
     with pytest.raises(kind, match=message):
         wrong()
 
 
-def test_what_is_no_matrix_equation_or_power_is_named():
+def test_invalid_matrix_equation_or_power_raises():
     x = mg.eye(2)
     with pytest.raises(
         DTypeError, match=r"einsum: expected a list of ints as subscripts of an operand, but got 'ij'\."
@@ -304,7 +304,7 @@ def test_what_is_no_matrix_equation_or_power_is_named():
         mg.nn.Linear(2, 2)([1.0, 2.0])
 
 
-def test_of_whole_numbers_and_fractions_the_whole_ones_are_to_be_converted():
+def test_mixed_dtypes_suggest_converting_the_integers():
     with pytest.raises(
         DTypeError, match=r"linear: expected input to have the same dtype as weight \(float32\), but got int64\."
     ):

@@ -24,9 +24,9 @@ def random(*shape, dtype="float64", seed=0, offset=0.0):
     return (np.random.default_rng(seed).normal(size=shape) + offset).astype(dtype)
 
 
-def near(ours, theirs, tolerance=PARITY["float64"]):
-    assert (ours.dtype.name, ours.shape) == (str(theirs.dtype)[6:], tuple(theirs.shape))
-    parity.close(ours.detach().numpy(), theirs.numpy(force=True), tolerance)
+def assert_close(actual, expected, tolerance=PARITY["float64"]):
+    assert (actual.dtype.name, actual.shape) == (str(expected.dtype)[6:], tuple(expected.shape))
+    parity.assert_close(actual.detach().numpy(), expected.numpy(force=True), tolerance)
 
 
 # --- values ---
@@ -42,38 +42,40 @@ CORNERS = {
 @pytest.mark.parametrize("corner", CORNERS)
 @pytest.mark.parametrize("norm", NORMS)
 def test_corners_have_pytorch_s_values_and_gradients(torch, norm, corner):
-    given = np.array([[CORNERS[corner], [0.5, 1.0, -1.0, 2.0]], [[3.0, 1.0, 4.0, 1.0], [5.0, 9.0, 2.0, 6.0]]])
-    x, t = mg.tensor(given, requires_grad=True), torch.tensor(given, requires_grad=True)
-    ours, theirs = NORMS[norm](F, x), NORMS[norm](torch.nn.functional, t)
-    near(ours, theirs)
-    weight = random(*given.shape)
-    ours.backward(mg.tensor(weight))
-    theirs.backward(torch.tensor(weight))
-    near(x.grad, t.grad)
+    values = np.array([[CORNERS[corner], [0.5, 1.0, -1.0, 2.0]], [[3.0, 1.0, 4.0, 1.0], [5.0, 9.0, 2.0, 6.0]]])
+    x, t = mg.tensor(values, requires_grad=True), torch.tensor(values, requires_grad=True)
+    actual, expected = NORMS[norm](F, x), NORMS[norm](torch.nn.functional, t)
+    assert_close(actual, expected)
+    weight = random(*values.shape)
+    actual.backward(mg.tensor(weight))
+    expected.backward(torch.tensor(weight))
+    assert_close(x.grad, t.grad)
 
 
 @pytest.mark.parity
 @pytest.mark.parametrize("shape", [(0, 4, 3), (2, 4, 0), (2, 0, 3)], ids=str)
 @pytest.mark.parametrize("norm", NORMS)
-def test_nothing_is_normalised_as_in_pytorch(torch, norm, shape):
-    near(NORMS[norm](F, mg.zeros(*shape)), NORMS[norm](torch.nn.functional, torch.zeros(*shape)))
+def test_empty_inputs_match_pytorch(torch, norm, shape):
+    assert_close(NORMS[norm](F, mg.zeros(*shape)), NORMS[norm](torch.nn.functional, torch.zeros(*shape)))
 
 
 @pytest.mark.parity
 @cross(1, norm=NORMS, shape=[(5000, 6, 8), (4, 6, 20000)])
-def test_float32_is_as_good_as_float64_to_its_digits(torch, norm, shape):
+def test_float32_is_as_accurate_as_float64_rounded(torch, norm, shape):
     """Inputs with a large mean, for which a naive sum loses the deviation, are compared with float64."""
-    given = random(*shape, dtype="float32", offset=10.0)
+    values = random(*shape, dtype="float32", offset=10.0)
     outer = random(*shape, dtype="float32", seed=1)
     grads = []
     for dtype in ("float32", "float64"):
-        x = mg.tensor(given.astype(dtype), requires_grad=True)
+        x = mg.tensor(values.astype(dtype), requires_grad=True)
         w = mg.ones(shape[-1] if norm in ("layer_norm", "rms_norm") else 6, dtype=x.dtype).requires_grad_()
         y = NORMS[norm](F, x, w)
         grads.append([y, *mg.grad(y, [x, w], mg.tensor(outer.astype(dtype)))])
     for single, double in zip(*grads, strict=True):
-        wide = double.detach().numpy()
-        np.testing.assert_allclose(single.detach().numpy(), wide, rtol=0, atol=PARITY["float32"] * np.abs(wide).max())
+        reference = double.detach().numpy()
+        np.testing.assert_allclose(
+            single.detach().numpy(), reference, rtol=0, atol=PARITY["float32"] * np.abs(reference).max()
+        )
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -93,19 +95,19 @@ def test_third_gradients_match_central_differences(norm):
 @pytest.mark.parametrize("momentum", [0.1, 0.75])
 @pytest.mark.parametrize("norm", ["batch_norm", "instance_norm"])
 def test_running_statistics_follow_over_steps_as_in_pytorch(torch, norm, momentum):
-    mine = mg.zeros(4, dtype=mg.float64), mg.ones(4, dtype=mg.float64)
-    its = torch.zeros(4, dtype=torch.float64), torch.ones(4, dtype=torch.float64)
+    statistics = mg.zeros(4, dtype=mg.float64), mg.ones(4, dtype=mg.float64)
+    torch_statistics = torch.zeros(4, dtype=torch.float64), torch.ones(4, dtype=torch.float64)
     keywords = {"training": True} if norm == "batch_norm" else {}
     for seed in range(3):
-        given = random(3, 4, 5, seed=seed, offset=seed)
-        getattr(F, norm)(mg.tensor(given), *mine, momentum=momentum, **keywords)
-        getattr(torch.nn.functional, norm)(torch.tensor(given), *its, momentum=momentum, **keywords)
-    for ours, theirs in zip(mine, its, strict=True):
-        near(ours, theirs)
-        assert not ours.requires_grad
+        values = random(3, 4, 5, seed=seed, offset=seed)
+        getattr(F, norm)(mg.tensor(values), *statistics, momentum=momentum, **keywords)
+        getattr(torch.nn.functional, norm)(torch.tensor(values), *torch_statistics, momentum=momentum, **keywords)
+    for actual, expected in zip(statistics, torch_statistics, strict=True):
+        assert_close(actual, expected)
+        assert not actual.requires_grad
 
 
-def test_running_statistics_stay_where_nothing_is_normalised():
+def test_empty_inputs_leave_running_statistics_unchanged():
     mean, var = mg.zeros(4), mg.ones(4)
     F.batch_norm(mg.zeros(2, 4, 0), mean, var, training=True)
     assert (mean.tolist(), var.tolist()) == ([0.0] * 4, [1.0] * 4)
@@ -119,17 +121,17 @@ def test_a_result_may_be_overwritten_before_the_gradient_is_taken():
         (expected,) = mg.grad(y * 3.0, [x], mg.tensor(random(2, 4, 3, seed=1)))
         y = norm(F, x)
         y.mul_(3.0)
-        (found,) = mg.grad(y, [x], mg.tensor(random(2, 4, 3, seed=1)))
-        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=PARITY["float64"])
+        (gradient,) = mg.grad(y, [x], mg.tensor(random(2, 4, 3, seed=1)))
+        np.testing.assert_allclose(gradient.numpy(), expected.numpy(), rtol=PARITY["float64"])
 
 
 def test_a_norm_is_one_operation_of_its_name():
     x = mg.tensor(random(2, 4, 3), requires_grad=True)
     for name, norm in NORMS.items():
-        seen = []
-        with mg.tap(lambda call, seen=seen: seen.append(call.op)):
+        calls = []
+        with mg.tap(lambda call, calls=calls: calls.append(call.op)):
             norm(F, x, mg.tensor(random(3 if name in ("layer_norm", "rms_norm") else 4)))
-        assert seen == [name]
+        assert calls == [name]
 
 
 # --- dropout ---
@@ -139,11 +141,11 @@ def test_dropout_keeps_the_mean_and_its_gradient_the_zeros():
     mg.random.manual_seed(1)
     x = mg.ones(400, 400).requires_grad_()
     y = F.dropout(x, 0.2)
-    numbers = y.detach().numpy()
-    assert set(np.unique(numbers)) == {0.0, np.float32(1.25)}
-    assert abs((numbers == 0).mean() - 0.2) < 0.005  # five standard deviations for 160,000 draws
+    values = y.detach().numpy()
+    assert set(np.unique(values)) == {0.0, np.float32(1.25)}
+    assert abs((values == 0).mean() - 0.2) < 0.005  # five standard deviations for 160,000 draws
     y.backward(mg.ones(400, 400))
-    assert (x.grad.numpy() == numbers).all()
+    assert (x.grad.numpy() == values).all()
 
 
 def test_dropout_repeats_by_seed_and_not_from_call_to_call():
@@ -164,16 +166,16 @@ def test_dropout_in_place_writes_into_its_operand_and_passes_the_gradient():
     assert x.grad.tolist() == z.tolist()
 
 
-def test_dropout_has_no_second_derivative_and_drops_infinite_numbers():
+def test_dropout_has_no_second_derivative_and_drops_infinities():
     x = mg.tensor([np.inf] * 30, requires_grad=True)
     mg.random.manual_seed(0)
     assert set(F.dropout(x).tolist()) == {0.0, np.inf}
     assert F.dropout(x, 1.0).tolist() == [0.0] * 30
-    assert mg.gradcheck(_seeded, [mg.tensor(random(6))])
-    assert mg.gradgradcheck(_seeded, [mg.tensor(random(6))])
+    assert mg.gradcheck(_seeded_dropout, [mg.tensor(random(6))])
+    assert mg.gradgradcheck(_seeded_dropout, [mg.tensor(random(6))])
 
 
-def _seeded(x):
+def _seeded_dropout(x):
     mg.random.manual_seed(0)
     return F.dropout(x * x)
 
@@ -228,9 +230,9 @@ def test_what_pytorch_refuses_is_refused(torch, wrong):
     import parity
 
     with pytest.raises((RuntimeError, ValueError, TypeError, IndexError)):
-        eval(wrong, {"F": parity.theirs(), "x": torch.zeros(2, 4, 3), "c": torch.ones(4)})
+        eval(wrong, {"F": parity.torch_functions(), "x": torch.zeros(2, 4, 3), "c": torch.ones(4)})
     with pytest.raises(MinigradError):
-        eval(wrong, {"F": parity.ours(), "x": mg.zeros(2, 4, 3), "c": mg.ones(4)})
+        eval(wrong, {"F": parity.minigrad_functions(), "x": mg.zeros(2, 4, 3), "c": mg.ones(4)})
 
 
 REFUSALS = {
@@ -286,7 +288,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("wrong", REFUSALS)
-def test_a_refusal_says_what_is_wrong_and_what_to_write(wrong):
+def test_errors_give_cause_and_advice(wrong):
     kind, message = REFUSALS[wrong]
     with pytest.raises(kind) as refusal:
         eval(wrong, {"F": F, "mg": mg, "x": mg.zeros(2, 4, 3), "c": mg.ones(4)})

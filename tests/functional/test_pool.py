@@ -8,15 +8,15 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
-from parity import close
+from parity import assert_close
 from strategies import PARITY
 
 F = mg.functional
 NAN, INF = float("nan"), float("inf")
 
 
-def image(rows, **more):
-    return mg.tensor([rows], dtype=mg.float64, **more)
+def image(rows, **options):
+    return mg.tensor([rows], dtype=mg.float64, **options)
 
 
 # --- max and min pooling ---
@@ -46,20 +46,20 @@ CALLS = {
 def test_corners_of_max_pooling_are_pytorch_s(torch, corner, call):
     x, t = image(CORNERS[corner], requires_grad=True), torch.tensor([CORNERS[corner]], dtype=torch.float64)
     t.requires_grad_()
-    (values, indices), (its, places) = CALLS[call](F, x), CALLS[call](torch.nn.functional, t)
-    np.testing.assert_array_equal(values.detach().numpy(), its.numpy(force=True))
-    np.testing.assert_array_equal(indices.numpy(), places.numpy())
+    (values, indices), (torch_values, torch_indices) = CALLS[call](F, x), CALLS[call](torch.nn.functional, t)
+    np.testing.assert_array_equal(values.detach().numpy(), torch_values.numpy(force=True))
+    np.testing.assert_array_equal(indices.numpy(), torch_indices.numpy())
     weight = np.arange(1.0, 1.0 + np.prod(values.shape))
     values.backward(mg.tensor(weight.reshape(values.shape)))
-    its.backward(torch.tensor(weight.reshape(values.shape)))
+    torch_values.backward(torch.tensor(weight.reshape(values.shape)))
     np.testing.assert_array_equal(x.grad.numpy(), t.grad.numpy())
 
 
-def test_the_least_of_each_window_is_minus_the_largest_of_minus_and_nan_is_both():
+def test_min_pool_is_negated_max_pool_and_propagates_nan():
     x = image([[3.0, NAN, 0.0, -0.5], [1.0, 4.0, 2.0, -0.5]])
-    least, at = F.min_pool2d(x, (2, 1), return_indices=True)
-    assert least.tolist()[0][0][::2] == [1.0, 0.0]
-    assert np.isnan(least.numpy()[0, 0, 1])
+    minima, at = F.min_pool2d(x, (2, 1), return_indices=True)
+    assert minima.tolist()[0][0][::2] == [1.0, 0.0]
+    assert np.isnan(minima.numpy()[0, 0, 1])
     assert at.tolist() == [[[4, 1, 2, 3]]]
     assert F.min_pool2d(image([[0.0, 7.0]]).to(mg.uint8), (1, 2)).tolist() == [[[0]]]
 
@@ -72,14 +72,14 @@ def test_pooling_an_empty_batch_gives_an_empty_batch():
     assert F.adaptive_max_pool2d(mg.ones(2, 4, 5), (0, 2)).shape == (2, 0, 2)
 
 
-def test_picking_and_putting_at_places_are_each_other_s_derivative():
+def test_pick_at_and_put_at_are_adjoint():
     x, at = mg.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), mg.tensor([[3, 0, 3]])
     picked = mg.OPS["pick_at"](x, at[0], dims=2)
     picked.backward(mg.tensor([5.0, 7.0, 11.0]))
     assert (picked.tolist(), x.grad.tolist()) == ([4.0, 1.0, 4.0], [[7.0, 0.0], [0.0, 16.0]])
 
 
-def test_overwritten_indices_that_the_gradient_needs_are_refused():
+def test_overwriting_saved_indices_raises():
     x = image([[1.0, 5.0], [7.0, 2.0]], requires_grad=True)
     values, indices = F.max_pool2d(x, 2, return_indices=True)
     indices.mul_(0)
@@ -87,19 +87,19 @@ def test_overwritten_indices_that_the_gradient_needs_are_refused():
         values.sum().backward()
 
 
-def test_third_derivatives_of_a_pooled_cube_are_those_of_the_numbers_it_keeps():
+def test_third_derivatives_of_a_pooled_cube_flow_to_the_maxima():
     x = image([[1.0, 5.0], [7.0, 2.0]], requires_grad=True)
     y = F.max_pool2d(x * x * x, 2).sum()
     for expected in (3 * 49.0, 6 * 7.0, 6.0):
-        (slope,) = mg.grad(y, x, create_graph=True)
-        assert slope.tolist() == [[[0.0, 0.0], [expected, 0.0]]]
-        y = slope.sum()
+        (gradient,) = mg.grad(y, x, create_graph=True)
+        assert gradient.tolist() == [[[0.0, 0.0], [expected, 0.0]]]
+        y = gradient.sum()
 
 
 # --- average pooling and sizes ---
 
 
-def test_what_a_window_does_not_see_cannot_spoil_its_mean():
+def test_nan_outside_a_window_does_not_affect_its_mean():
     x = image([[1.0, 3.0, INF, 5.0, NAN, 2.0]])
     assert str(F.avg_pool2d(x, (1, 2)).tolist()) == "[[[2.0, inf, nan]]]"
     x = image([[1.0, 3.0, INF]], requires_grad=True)
@@ -113,7 +113,7 @@ def test_resizing_by_two_and_back_by_mean_changes_nothing():
 
 
 @pytest.mark.parity
-def test_layers_of_realistic_size_are_pytorch_s(torch):
+def test_realistic_sizes_match_pytorch(torch):
     x = np.random.default_rng(0).normal(size=(2, 3, 28, 31)).astype(np.float32)
     for call in (
         lambda F, x: F.max_pool2d(x, 3, 2, 1),
@@ -122,12 +122,12 @@ def test_layers_of_realistic_size_are_pytorch_s(torch):
         lambda F, x: F.adaptive_avg_pool2d(x, 7),
         lambda F, x: F.adaptive_max_pool2d(x, (9, 11)),
     ):
-        ours, t = mg.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
-        y, its = call(F, ours), call(torch.nn.functional, t)
-        close(y.detach().numpy(), its.numpy(force=True), PARITY["float32"])
+        input, t = mg.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+        y, z = call(F, input), call(torch.nn.functional, t)
+        assert_close(y.detach().numpy(), z.numpy(force=True), PARITY["float32"])
         (y * y).sum().backward()
-        (its * its).sum().backward()
-        close(ours.grad.numpy(), t.grad.numpy(), PARITY["float32"])
+        (z * z).sum().backward()
+        assert_close(input.grad.numpy(), t.grad.numpy(), PARITY["float32"])
 
 
 # --- errors ---
@@ -247,7 +247,7 @@ WRONG = [
 
 @merge_cases
 @pytest.mark.parametrize(("wrong", "kind", "message"), WRONG, ids=[m.split("\n")[0] for *_, m in WRONG])
-def test_a_wrong_call_is_told_why(wrong, kind, message):
+def test_invalid_calls_raise(wrong, kind, message):
     with pytest.raises(kind, match="^" + re.escape(message)):
         wrong()
 
@@ -263,16 +263,18 @@ def test_lp_pools_of_each_order_are_pytorch_s(torch, p, dims):
     nn = (mg.nn.functional, torch.nn.functional)
     for row in ([1.0, -3.0, 2.0, 4.0, 0.0, 0.0, -1.5], [0.5, 2.0, 2.0, 1.0, 4.0, 3.0, 2.5]):
         x = np.array([[row]] if dims == 1 else [[[row, row[::-1]]]])
-        given, its = mg.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
-        found, expected = (getattr(L, f"lp_pool{dims}d")(t, p, 2, 1) for L, t in zip(nn, (given, its), strict=True))
-        np.testing.assert_allclose(found.detach().numpy(), expected.numpy(force=True), rtol=1e-12)
-        found.sum().backward()
+        input, torch_input = mg.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+        actual, expected = (
+            getattr(L, f"lp_pool{dims}d")(t, p, 2, 1) for L, t in zip(nn, (input, torch_input), strict=True)
+        )
+        np.testing.assert_allclose(actual.detach().numpy(), expected.numpy(force=True), rtol=1e-12)
+        actual.sum().backward()
         expected.sum().backward()
-        np.testing.assert_allclose(given.grad.numpy(), its.grad.numpy(), rtol=1e-12)
+        np.testing.assert_allclose(input.grad.numpy(), torch_input.grad.numpy(), rtol=1e-12)
     layer = getattr(mg.nn, f"LPPool{dims}d")(p, 2, 1)
-    np.testing.assert_array_equal(layer(given.detach()).numpy(), found.detach().numpy())
+    np.testing.assert_array_equal(layer(input.detach()).numpy(), actual.detach().numpy())
 
 
-def test_an_lp_pool_of_order_0_is_refused():
+def test_lp_pool_of_order_0_raises():
     with pytest.raises(ArgumentError, match="lp_pool1d: norm_type=0: the exponent 1 / norm_type is undefined"):
         mg.nn.functional.lp_pool1d(mg.ones(1, 1, 4), 0, 2)

@@ -8,13 +8,13 @@ import parity
 from cases import merge_cases
 from minigrad.core.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from minigrad.core.graph import propagate
-from parity import FLOATS, INTS, computing_on
+from parity import FLOATS, INTS, default_device
 from tiers import cross
 
 # Relative to the largest element of a result, because sums cancel and the libraries add in different orders.
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
 
-OVER_MANY = {
+MULTI_DIM = {
     "sum": {},
     "mean": {},
     "amax": {},
@@ -33,13 +33,13 @@ OVER_MANY = {
     "any": {},
     "all": {},
 }
-OVER_ONE = {"max": {}, "min": {}, "argmax": {}, "argmin": {}, "prod": {}}
-RUNNING = {"cumsum": {}, "cumprod": {}}
+SINGLE_DIM = {"max": {}, "min": {}, "argmax": {}, "argmin": {}, "prod": {}}
+CUMULATIVE = {"cumsum": {}, "cumprod": {}}
 NEEDS_DIM = {"logsumexp", "cumsum", "cumprod"}
 NO_GRADIENT = {"any", "all", "argmax", "argmin"}
-CHOOSES = {"amax", "amin", "max", "min", "argmax", "argmin", "norm inf", "norm -inf"}
-FRACTIONS = ("mean", "var", "std", "norm")
-EVERY = OVER_MANY | OVER_ONE | RUNNING
+SELECTING = {"amax", "amin", "max", "min", "argmax", "argmin", "norm inf", "norm -inf"}
+FLOATS_ONLY = ("mean", "var", "std", "norm")
+ALL_REDUCTIONS = MULTI_DIM | SINGLE_DIM | CUMULATIVE
 
 SHAPES = [(), (1,), (5,), (3, 4), (2, 3, 4), (0,), (0, 3), (2, 0, 3)]
 
@@ -47,22 +47,22 @@ SHAPES = [(), (1,), (5,), (3, 4), (2, 3, 4), (0,), (0, 3), (2, 0, 3)]
 def dims_for(case, ndim):
     """Return the values of dim to test: from either end, and tuples if supported."""
     ones = [0, -1] if ndim < 2 else [0, -1, 1]
-    if case in RUNNING:
+    if case in CUMULATIVE:
         return ones
-    many = [] if case in OVER_ONE or not ndim else [(0, -1)] if ndim > 1 else [(0,)]
+    many = [] if case in SINGLE_DIM or not ndim else [(0, -1)] if ndim > 1 else [(0,)]
     return ones + many + ([] if case in NEEDS_DIM else [None])
 
 
-def called(module, case, x, **keywords):
+def call_reduction(module, case, x, **keywords):
     name = case.split(",")[0].split(" ")[0]
-    result = getattr(module, name)(x, **keywords, **EVERY[case])
+    result = getattr(module, name)(x, **keywords, **ALL_REDUCTIONS[case])
     return result if isinstance(result, tuple) else (result,)
 
 
 def calls(case, ndim):
     for dim in dims_for(case, ndim):
         for keepdim in (False, True):
-            if case in RUNNING:
+            if case in CUMULATIVE:
                 if not keepdim:
                     yield {"dim": dim}
             elif dim is not None:
@@ -73,17 +73,17 @@ def calls(case, ndim):
                 yield {"dim": None if not case.startswith("am") else (), "keepdim": True}
 
 
-def numbers(shape, dtype="float64", seed=0):
+def random_array(shape, dtype="float64", seed=0):
     generator = np.random.default_rng(seed)
     return np.round(generator.uniform(-3, 3, shape), 2).astype(dtype)
 
 
-def same(ours, theirs, tolerance):
-    assert (ours.dtype.name, ours.shape) == (str(theirs.dtype)[6:], tuple(theirs.shape))
-    close(ours.detach().numpy(), theirs.numpy(force=True), tolerance)
+def assert_same(actual, expected, tolerance):
+    assert (actual.dtype.name, actual.shape) == (str(expected.dtype)[6:], tuple(expected.shape))
+    assert_close(actual.detach().numpy(), expected.numpy(force=True), tolerance)
 
 
-def close(a, b, tolerance):
+def assert_close(a, b, tolerance):
     finite = np.abs(b[np.isfinite(b)]) if b.dtype.kind == "f" else np.abs(b.astype(float))
     np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * (1.0 + finite.max(initial=0.0)))
 
@@ -91,20 +91,20 @@ def close(a, b, tolerance):
 @pytest.mark.parity
 @pytest.mark.filterwarnings("ignore")  # PyTorch warns about degrees of freedom <= 0
 @merge_cases(by="case")
-@cross(1, case=EVERY, shape=SHAPES, dtype=["float64", "float32", "int64", "int32", "uint8", "bool"])
-def test_values_and_types_are_pytorch_s_and_so_is_what_is_refused(torch, case, shape, dtype):
-    given = np.abs(numbers(shape)).astype(dtype) if dtype in ("uint8", "bool") else numbers(shape, dtype)
+@cross(1, case=ALL_REDUCTIONS, shape=SHAPES, dtype=["float64", "float32", "int64", "int32", "uint8", "bool"])
+def test_values_dtypes_and_errors_match_pytorch(torch, case, shape, dtype):
+    values = np.abs(random_array(shape)).astype(dtype) if dtype in ("uint8", "bool") else random_array(shape, dtype)
     for keywords in calls(case, len(shape)):
         try:
-            expected = called(torch, case, torch.tensor(given), **keywords)
+            expected = call_reduction(torch, case, torch.tensor(values), **keywords)
         except (IndexError, RuntimeError, NotImplementedError) as refusal:
             if "not support" in str(refusal) and dtype == "bool":  # minigrad supports argmax of bools
                 continue
             with pytest.raises((ShapeError, DTypeError)):
-                called(mg, case, mg.tensor(given), **keywords)
+                call_reduction(mg, case, mg.tensor(values), **keywords)
             continue
-        for ours, theirs in zip(called(mg, case, mg.tensor(given), **keywords), expected, strict=True):
-            same(ours, theirs, TOLERANCE.get(dtype, TOLERANCE["float32"]))
+        for actual, torch_result in zip(call_reduction(mg, case, mg.tensor(values), **keywords), expected, strict=True):
+            assert_same(actual, torch_result, TOLERANCE.get(dtype, TOLERANCE["float32"]))
 
 
 LAYOUTS = {"transposed": lambda x: x.T, "sliced": lambda x: x[1:, ::2], "expanded": lambda x: x[:1].expand(3, 4)}
@@ -113,12 +113,12 @@ LAYOUTS = {"transposed": lambda x: x.T, "sliced": lambda x: x[1:, ::2], "expande
 @pytest.mark.parity
 @merge_cases
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("case", EVERY)
+@pytest.mark.parametrize("case", ALL_REDUCTIONS)
 def test_layouts_of_memory_do_not_matter(torch, case, layout):
-    given = numbers((3, 4))
-    x, t = LAYOUTS[layout](mg.tensor(given)), LAYOUTS[layout](torch.tensor(given))
-    for ours, theirs in zip(called(mg, case, x, dim=1), called(torch, case, t, dim=1), strict=True):
-        same(ours, theirs, TOLERANCE["float64"])
+    values = random_array((3, 4))
+    x, t = LAYOUTS[layout](mg.tensor(values)), LAYOUTS[layout](torch.tensor(values))
+    for actual, expected in zip(call_reduction(mg, case, x, dim=1), call_reduction(torch, case, t, dim=1), strict=True):
+        assert_same(actual, expected, TOLERANCE["float64"])
 
 
 CORNERS = {
@@ -137,33 +137,33 @@ CORNERS = {
 @pytest.mark.parity
 @merge_cases
 @pytest.mark.parametrize("corner", CORNERS)
-@pytest.mark.parametrize("case", EVERY)
+@pytest.mark.parametrize("case", ALL_REDUCTIONS)
 def test_corners_have_pytorch_s_values_and_gradients(torch, case, corner):
-    given = np.array(CORNERS[corner])
-    x, t = mg.tensor(given, requires_grad=True), torch.tensor(given, requires_grad=True)
-    ours, theirs = called(mg, case, x, dim=0)[0], called(torch, case, t, dim=0)[0]
+    values = np.array(CORNERS[corner])
+    x, t = mg.tensor(values, requires_grad=True), torch.tensor(values, requires_grad=True)
+    actual, expected = call_reduction(mg, case, x, dim=0)[0], call_reduction(torch, case, t, dim=0)[0]
     if case in ("norm", "norm 1.5", "norm 3") and corner == "huge":  # the powers overflow in PyTorch
-        p = EVERY[case].get("p", 2)
-        assert ours.item() == pytest.approx(1e308 * 2 ** (1 / p))
+        p = ALL_REDUCTIONS[case].get("p", 2)
+        assert actual.item() == pytest.approx(1e308 * 2 ** (1 / p))
         return
-    same(ours, theirs, TOLERANCE["float64"])
+    assert_same(actual, expected, TOLERANCE["float64"])
     if case in NO_GRADIENT:
-        assert not ours.requires_grad
+        assert not actual.requires_grad
         return
-    ours.backward(mg.tensor(np.full(ours.shape, 2.0)))
+    actual.backward(mg.tensor(np.full(actual.shape, 2.0)))
     if case in ("norm inf", "norm -inf") and corner == "nan":  # like PyTorch's amax, unlike its norm
         assert np.isnan(x.grad.numpy()).all()
         return
-    theirs.backward(torch.full_like(theirs, 2.0))
+    expected.backward(torch.full_like(expected, 2.0))
     if case in ("prod", "cumprod") and "inf" in corner:
         return  # PyTorch divides the product by each element, and inf/inf is nan; minigrad does not divide
     if t.grad is None:  # PyTorch returns None for zero
         assert_zero(x.grad)
     else:
-        same(x.grad, t.grad, TOLERANCE["float64"])
+        assert_same(x.grad, t.grad, TOLERANCE["float64"])
 
 
-def test_the_gradient_of_a_whole_maximum_that_is_nan_is_nan():
+def test_gradient_of_a_nan_maximum_of_all_elements_is_nan():
     x = mg.tensor([1.0, float("nan")], requires_grad=True)
     mg.max(x).backward()
     assert np.isnan(x.grad.numpy()).all()
@@ -174,31 +174,31 @@ def test_the_gradient_of_a_whole_maximum_that_is_nan_is_nan():
 @merge_cases(by="case")
 @cross(
     1,
-    case=[case for case in EVERY if case not in NO_GRADIENT],
+    case=[case for case in ALL_REDUCTIONS if case not in NO_GRADIENT],
     shape=[(), (1,), (5,), (3, 4), (2, 3, 4), (0, 3)],
     dtype=["float64", "float32"],
 )
 def test_gradients_are_pytorch_s_to_second_order(torch, case, shape, dtype):
-    given = numbers(shape, dtype, seed=1)
+    values = random_array(shape, dtype, seed=1)
     for keywords in calls(case, len(shape)):
-        t = torch.tensor(given, requires_grad=True)
+        t = torch.tensor(values, requires_grad=True)
         try:
-            theirs = called(torch, case, t, **keywords)[0]
+            torch_result = call_reduction(torch, case, t, **keywords)[0]
         except (IndexError, RuntimeError):
             continue  # raises, which is tested above
-        x = mg.tensor(given, requires_grad=True)
-        ours = called(mg, case, x, **keywords)[0]
-        outer = numbers(ours.shape, dtype, seed=2)
+        x = mg.tensor(values, requires_grad=True)
+        result = call_reduction(mg, case, x, **keywords)[0]
+        outer = random_array(result.shape, dtype, seed=2)
         x_outer, t_outer = mg.tensor(outer, requires_grad=True), torch.tensor(outer, requires_grad=True)
-        first = gradients(ours, x_outer, [x])[0]
-        (t_first,) = torch.autograd.grad(theirs, t, t_outer, create_graph=True, allow_unused=True)
+        first = gradients(result, x_outer, [x])[0]
+        (t_first,) = torch.autograd.grad(torch_result, t, t_outer, create_graph=True, allow_unused=True)
         if t_first is None:  # PyTorch returns None for zero
             assert_zero(first)
             continue
-        same(first, t_first, TOLERANCE[dtype])
-        if not given.size:
+        assert_same(first, t_first, TOLERANCE[dtype])
+        if not values.size:
             continue  # an empty mean gives nan (0/0) or 0 (an empty sum), depending on the order of the rules
-        inner = numbers(shape, dtype, seed=3)
+        inner = random_array(shape, dtype, seed=3)
         if not t_first.requires_grad:
             assert not first.requires_grad
             continue
@@ -206,7 +206,7 @@ def test_gradients_are_pytorch_s_to_second_order(torch, case, shape, dtype):
         t_second = torch.autograd.grad(t_first, [t, t_outer], torch.tensor(inner), allow_unused=True)
         for b, twin in zip(second, t_second, strict=True):
             if twin is not None and b is not None:
-                same(b, twin, TOLERANCE[dtype] * 10)  # quotients accumulate the rounding errors of each factor
+                assert_same(b, twin, TOLERANCE[dtype] * 10)  # quotients accumulate the rounding errors of each factor
             else:
                 assert_zero(b), assert_zero(twin)
 
@@ -224,8 +224,8 @@ def gradients(output, weight, inputs):
 
 
 @pytest.mark.parametrize("name", ["cumprod", "prod"])
-@pytest.mark.parametrize("given", [[2.0, 0.0, -3.0, 1.5], [0.0, 2.0, 0.0, 3.0], [0.5, -2.0, 3.0, 1.0]], ids=str)
-def test_products_have_third_derivatives_at_zeros(name, given):
+@pytest.mark.parametrize("values", [[2.0, 0.0, -3.0, 1.5], [0.0, 2.0, 0.0, 3.0], [0.5, -2.0, 3.0, 1.0]], ids=str)
+def test_products_have_third_derivatives_at_zeros(name, values):
     weight, steps = mg.tensor([1.0, -2.0, 0.5, 3.0], dtype=mg.float64), [1e-4, -1e-4]
 
     def second(shifted):
@@ -236,11 +236,11 @@ def test_products_have_third_derivatives_at_zeros(name, given):
         first = gradients(y, mg.tensor(1.0, dtype=mg.float64), [x])[0]
         return x, gradients(mg.sum(first * weight), mg.tensor(1.0, dtype=mg.float64), [x])[0]
 
-    x, found = second(given)
-    third = gradients(mg.sum(found * weight), mg.tensor(1.0, dtype=mg.float64), [x])[0].detach().numpy()
+    x, gradient = second(values)
+    third = gradients(mg.sum(gradient * weight), mg.tensor(1.0, dtype=mg.float64), [x])[0].detach().numpy()
     for k in range(4):
         ends = [
-            float((second([v + h * (i == k) for i, v in enumerate(given)])[1] * weight).detach().numpy().sum())
+            float((second([v + h * (i == k) for i, v in enumerate(values)])[1] * weight).detach().numpy().sum())
             for h in steps
         ]
         # A product is linear in each factor, so third differences are pure rounding error, 1e-16/1e-4.
@@ -248,24 +248,24 @@ def test_products_have_third_derivatives_at_zeros(name, given):
 
 
 def test_the_gradient_of_max_over_a_dim_goes_to_the_index_and_that_of_amax_to_all_ties():
-    given = [[1.0, 3.0, 3.0]]
+    values = [[1.0, 3.0, 3.0]]
     for function, expected in (
         (lambda x: mg.max(x, 1).values, [0.0, 1.0, 0.0]),
         (lambda x: mg.amax(x, 1), [0.0, 0.5, 0.5]),
     ):
-        x = mg.tensor(given, requires_grad=True)
+        x = mg.tensor(values, requires_grad=True)
         function(x).backward()
         assert x.grad.tolist() == [expected]
 
 
-def test_picking_and_putting_along_a_dimension_are_each_other_s_derivative():
+def test_pick_along_and_put_along_are_adjoint():
     x, at = mg.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), mg.tensor([1, 0])
     picked = mg.OPS["pick_along"](x, at, dim=1, keepdim=False)
     picked.backward(mg.tensor([5.0, 7.0]))
     assert (picked.tolist(), x.grad.tolist()) == ([2.0, 3.0], [[0.0, 5.0], [7.0, 0.0]])
 
 
-def test_products_of_infinite_numbers_have_infinite_gradients():
+def test_products_of_infinities_have_infinite_gradients():
     x = mg.tensor([1.0, float("inf"), 2.0], requires_grad=True)
     mg.prod(x).backward()
     assert x.grad.tolist() == [np.inf, 2.0, np.inf]
@@ -327,12 +327,12 @@ def test_functions_are_methods_too_and_max_takes_a_tensor():
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )
-def test_a_wrong_call_is_refused(wrong, kind, message):
+def test_invalid_calls_raise(wrong, kind, message):
     with pytest.raises(kind, match=message):
         wrong(mg.ones(2, 3))
 
 
-def test_an_overwritten_index_that_the_gradient_of_a_maximum_needs_is_refused():
+def test_overwriting_the_saved_index_of_max_raises():
     x = mg.tensor([[1.0, 5.0], [7.0, 2.0]], requires_grad=True)
     values, indices = mg.max(x, dim=1)
     indices.mul_(0)
@@ -348,26 +348,26 @@ def test_a_rule_may_differentiate_through_one_of_several_outputs():
         mg.kernel("test_twice", mg.get_default_device())(lambda a: (a * 1.0, a * 2.0))
         x = mg.tensor([3.0], dtype=mg.float64, requires_grad=True)
         (twice(x)[0] * 1.0).backward(create_graph=True)
-        slope, x.grad = x.grad, None
-        assert slope.item() == 1.0
-        slope.backward()  # y0 / a is 1 everywhere, so the gradients through y0 and a cancel
+        gradient, x.grad = x.grad, None
+        assert gradient.item() == 1.0
+        gradient.backward()  # y0 / a is 1 everywhere, so the gradients through y0 and a cancel
         assert x.grad.item() == pytest.approx(0.0, abs=1e-15)
     finally:
         del mg.OPS["test_twice"]
 
 
-def test_unbiased_and_correction_are_one_choice():
+def test_unbiased_and_correction_are_exclusive():
     with pytest.raises(ArgumentError, match=r"std: got both unbiased=True and correction=0; give only one\."):
         mg.ones(3).std(unbiased=True, correction=0)
 
 
-def test_a_correction_that_is_no_number_is_named():
+def test_non_numeric_correction_raises():
     with pytest.raises(DTypeError, match="var: correction='no' is a str, not a number"):
         mg.ones(2).var(correction="no")
 
 
 @pytest.mark.parametrize("device", ["cpu", "numpy"])
-def test_of_those_that_tie_the_first_is_chosen_on_each_device(device):
+def test_first_of_ties_is_selected_on_each_device(device):
     x = mg.tensor([[2.0, 7.0, 7.0], [1.0, 1.0, 0.0]], device=device)
     assert (x.argmax(1).tolist(), x.argmin(1).tolist()) == ([1, 0], [0, 2])
     assert (x.max(1).indices.tolist(), (-x).min(1).indices.tolist()) == ([1, 0], [1, 0])
@@ -385,18 +385,20 @@ AS = {
 @merge_cases
 @pytest.mark.parametrize("name", AS)
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTS])
-@pytest.mark.parametrize("wanted", [*FLOATS, *INTS])
+@pytest.mark.parametrize("result_dtype", [*FLOATS, *INTS])
 @pytest.mark.parametrize("device", ["cpu", "numpy"])
-def test_a_dtype_that_is_asked_for_is_that_of_the_result(torch, name, dtype, wanted, device):
-    if (name == "mean" and not dtype[0] == wanted[0] == "f") or (name == "cumsum" and wanted == "bool"):
+def test_requested_dtype_is_that_of_the_result(torch, name, dtype, result_dtype, device):
+    if (name == "mean" and not dtype[0] == result_dtype[0] == "f") or (name == "cumsum" and result_dtype == "bool"):
         return  # PyTorch raises for these
     x = np.array([200, 2, 7]).astype(dtype)  # the sum and product wrap around in uint8
-    with computing_on(device):
-        found = AS[name](mg, mg.tensor(x), getattr(mg, wanted))
-    for mine, its in zip(found, AS[name](torch, torch.tensor(x), getattr(torch, wanted)), strict=True):
-        parity.same(mine, its, wanted)
+    with default_device(device):
+        results = AS[name](mg, mg.tensor(x), getattr(mg, result_dtype))
+    for result, torch_result in zip(
+        results, AS[name](torch, torch.tensor(x), getattr(torch, result_dtype)), strict=True
+    ):
+        parity.assert_same(result, torch_result, result_dtype)
 
 
-def test_a_running_total_in_place_keeps_the_type_it_was_asked_for():
+def test_in_place_cumulative_result_has_the_requested_dtype():
     x = mg.tensor([200, 100], dtype=mg.uint8)
     assert (x.cumsum_(0, dtype=mg.uint8).tolist(), x.dtype) == ([200, 44], mg.uint8)

@@ -8,7 +8,7 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
-from parity import close
+from parity import assert_close
 from strategies import PARITY
 
 F = mg.functional
@@ -26,17 +26,17 @@ def test_every_size_resizes_as_in_pytorch(torch, mode):
         for keywords in [s | c for s in sizes + factors for c in corners]:
             if int(n * keywords.get("scale_factor", 1)) < 1:
                 continue
-            ours = F.interpolate(mg.tensor(x[None, None]), mode=mode, **keywords).numpy()
-            its = torch.nn.functional.interpolate(torch.tensor(x[None, None]), mode=mode, **keywords).numpy()
-            np.testing.assert_allclose(ours, its, rtol=0, atol=1e-14, err_msg=f"{n} to {keywords}")
+            actual = F.interpolate(mg.tensor(x[None, None]), mode=mode, **keywords).numpy()
+            expected = torch.nn.functional.interpolate(torch.tensor(x[None, None]), mode=mode, **keywords).numpy()
+            np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-14, err_msg=f"{n} to {keywords}")
 
 
 @pytest.mark.parity
 def test_the_nearest_pixel_is_exact_in_float32_where_pytorch_takes_its_neighbour(torch):
     x = np.arange(39, dtype=np.float32)[None, None]
-    ours = F.interpolate(mg.tensor(x), 33).tolist()
-    assert ours == [[[float(k * 39 // 33) for k in range(33)]]]
-    assert torch.nn.functional.interpolate(torch.tensor(x), 33).tolist() != ours
+    actual = F.interpolate(mg.tensor(x), 33).tolist()
+    assert actual == [[[float(k * 39 // 33) for k in range(33)]]]
+    assert torch.nn.functional.interpolate(torch.tensor(x), 33).tolist() != actual
 
 
 @pytest.mark.parity
@@ -48,9 +48,11 @@ def test_every_size_of_images_resizes_as_in_pytorch(torch, mode):
             for antialias in (False, True):
                 for align_corners in (False, True):
                     keywords = {"mode": mode, "antialias": antialias, "align_corners": align_corners}
-                    ours = F.interpolate(mg.tensor(x), (size, 3), **keywords).numpy()
-                    its = torch.nn.functional.interpolate(torch.tensor(x), (size, 3), **keywords).numpy()
-                    np.testing.assert_allclose(ours, its, rtol=0, atol=1e-14, err_msg=f"{n} to {size}, {keywords}")
+                    actual = F.interpolate(mg.tensor(x), (size, 3), **keywords).numpy()
+                    expected = torch.nn.functional.interpolate(torch.tensor(x), (size, 3), **keywords).numpy()
+                    np.testing.assert_allclose(
+                        actual, expected, rtol=0, atol=1e-14, err_msg=f"{n} to {size}, {keywords}"
+                    )
 
 
 @pytest.mark.parity
@@ -58,10 +60,10 @@ def test_every_size_of_images_resizes_as_in_pytorch(torch, mode):
 def test_images_of_uint8_are_rounded_in_each_dimension_as_in_pytorch(torch, mode):
     x = np.random.default_rng(0).integers(0, 256, size=(1, 3, 20, 30), dtype=np.uint8)
     for size in ((40, 60), (33, 41), (7, 90)):
-        ours = F.interpolate(mg.tensor(x), size, mode=mode)
-        its = torch.nn.functional.interpolate(torch.tensor(x), size, mode=mode)
-        assert ours.dtype is mg.uint8
-        apart = np.abs(ours.numpy().astype(int) - its.numpy().astype(int))
+        actual = F.interpolate(mg.tensor(x), size, mode=mode)
+        expected = torch.nn.functional.interpolate(torch.tensor(x), size, mode=mode)
+        assert actual.dtype is mg.uint8
+        apart = np.abs(actual.numpy().astype(int) - expected.numpy().astype(int))
         assert apart.max() <= 1
         assert apart.mean() < 0.05  # PyTorch rounds its weights to 16 bits
 
@@ -79,12 +81,12 @@ def test_images_of_realistic_size_are_pytorch_s(torch):
         lambda F, x: F.interpolate(x, (45, 17), mode="bicubic"),
         lambda F, x: F.interpolate(x, (11, 17), mode="bilinear", antialias=True),
     ):
-        ours, t = mg.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
-        y, its = call(F, ours), call(torch.nn.functional, t)
-        close(y.detach().numpy(), its.numpy(force=True), PARITY["float32"])
+        input, t = mg.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+        y, z = call(F, input), call(torch.nn.functional, t)
+        assert_close(y.detach().numpy(), z.numpy(force=True), PARITY["float32"])
         (y * y).sum().backward()
-        (its * its).sum().backward()
-        close(ours.grad.numpy(), t.grad.numpy(), PARITY["float32"])
+        (z * z).sum().backward()
+        assert_close(input.grad.numpy(), t.grad.numpy(), PARITY["float32"])
 
 
 ONES = mg.ones(2, 3, 4, 5)
@@ -142,6 +144,6 @@ WRONG = [
 
 @merge_cases
 @pytest.mark.parametrize(("wrong", "kind", "message"), WRONG, ids=[m.split("\n")[0] for *_, m in WRONG])
-def test_a_wrong_call_is_told_why(wrong, kind, message):
+def test_invalid_calls_raise(wrong, kind, message):
     with pytest.raises(kind, match="^" + re.escape(message)):
         wrong()

@@ -8,7 +8,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
-from parity import close
+from parity import assert_close
 from strategies import ROUNDING
 
 F = mg.functional
@@ -39,7 +39,7 @@ KINKS = [
 ]
 
 
-def sampled(points, mode="bilinear", padding_mode="zeros", align_corners=False, image=IMAGE):
+def sample_image(points, mode="bilinear", padding_mode="zeros", align_corners=False, image=IMAGE):
     """Return the values at points (x, y) and the gradients of their weighted sum."""
     x = mg.tensor(image, requires_grad=True)
     grid = mg.tensor(np.array(points).reshape(1, 1, -1, 2), requires_grad=True)
@@ -54,46 +54,46 @@ def sampled(points, mode="bilinear", padding_mode="zeros", align_corners=False, 
 @pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
 def test_values_and_gradients_are_pytorch_s_at_every_kink(torch, mode, padding_mode, align_corners):
     points = np.array([(x, y) for x in KINKS for y in KINKS])
-    ours = sampled(points, mode, padding_mode, align_corners)
+    actual = sample_image(points, mode, padding_mode, align_corners)
     t = torch.tensor(IMAGE, requires_grad=True)
     grid = torch.tensor(points.reshape(1, 1, -1, 2), requires_grad=True)
     y = torch.nn.functional.grid_sample(t, grid, mode, padding_mode, align_corners)
     y.backward(torch.linspace(1.0, 2.0, len(points), dtype=torch.float64).reshape(y.shape))
-    np.testing.assert_allclose(ours[0], y.numpy(force=True)[0, 0, 0], rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(ours[1], t.grad.numpy(), rtol=1e-11, atol=1e-11)
-    np.testing.assert_allclose(ours[2], grid.grad.numpy()[0, 0], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(actual[0], y.numpy(force=True)[0, 0, 0], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(actual[1], t.grad.numpy(), rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(actual[2], grid.grad.numpy()[0, 0], rtol=1e-12, atol=1e-12)
 
 
 def test_a_point_at_nan_is_nan_among_zeros_and_the_first_pixel_elsewhere():
     """Values match PyTorch; its gradients at nan for border and reflection read outside the image's memory."""
     points = [[NAN, -2 / 3], [-0.75, NAN], [0.25, 0.0]]
-    values, to_image, to_grid = sampled(points)
+    values, to_image, to_grid = sample_image(points)
     assert [math.isnan(v) for v in values] == [True, True, False]
     assert np.isfinite(to_image).all()
     assert str(to_grid[:2].tolist()) == "[[0.0, nan], [nan, 0.0]]"
     for padding_mode in ("border", "reflection"):
-        values, to_image, to_grid = sampled(points, padding_mode=padding_mode)
+        values, to_image, to_grid = sample_image(points, padding_mode=padding_mode)
         assert values[:2] == pytest.approx([1.0, 1.0])
         assert to_image.sum() == pytest.approx(4.5)
         assert (to_grid[0, 0], to_grid[1, 1]) == (0.0, 0.0)
         assert np.isfinite(to_grid).all()
-    assert sampled(points, "nearest")[0].tolist()[:2] == [0.0, 0.0]
+    assert sample_image(points, "nearest")[0].tolist()[:2] == [0.0, 0.0]
 
 
-def test_points_at_infinity_are_off_the_image():
-    values, _, to_grid = sampled([[INF, 0.0], [-INF, 0.0], [1e300, 0.0]], padding_mode="border")
+def test_points_at_infinity_are_outside_the_image():
+    values, _, to_grid = sample_image([[INF, 0.0], [-INF, 0.0], [1e300, 0.0]], padding_mode="border")
     assert values.tolist() == [8.0**1.5, 5.0**1.5, 8.0**1.5]
     assert not to_grid[:, 0].any()
-    values, _, _ = sampled([[1e300, 0.0], [0.0, -1e300]])
+    values, _, _ = sample_image([[1e300, 0.0], [0.0, -1e300]])
     assert values.tolist() == [0.0, 0.0]
-    values, _, to_grid = sampled([[INF, 0.0]], padding_mode="reflection")
+    values, _, to_grid = sample_image([[INF, 0.0]], padding_mode="reflection")
     assert np.isfinite(values).all()
     assert to_grid[0, 0] == 0.0
 
 
-def test_a_pixel_that_is_not_touched_cannot_spoil_a_sample_or_a_slope():
+def test_nan_in_an_unread_pixel_does_not_affect_samples_or_gradients():
     image = np.array([[[[1.0, 3.0, INF, NAN]]]])
-    values, to_image, to_grid = sampled([[-0.5, 0.0]], image=image)
+    values, to_image, to_grid = sample_image([[-0.5, 0.0]], image=image)
     assert (values.tolist(), to_grid.tolist()[0][0]) == ([2.0], 4.0)
     assert to_image.tolist() == [[[[0.5, 0.5, 0.0, 0.0]]]]
 
@@ -103,8 +103,8 @@ def test_the_identity_grid_gives_the_image_back():
     for align_corners in (False, True):
         grid = F.affine_grid(theta, IMAGE.shape, align_corners)
         for mode in ("bilinear", "nearest"):
-            found = F.grid_sample(mg.tensor(IMAGE), grid, mode, align_corners=align_corners).numpy()
-            np.testing.assert_allclose(found, IMAGE, rtol=1e-14)
+            actual = F.grid_sample(mg.tensor(IMAGE), grid, mode, align_corners=align_corners).numpy()
+            np.testing.assert_allclose(actual, IMAGE, rtol=1e-14)
 
 
 def test_empty_batches_channels_and_grids_give_empty_images():
@@ -143,9 +143,9 @@ def test_images_of_realistic_size_are_pytorch_s(torch):
         x.requires_grad_(), grid.requires_grad_()
         y = functional.grid_sample(x, grid, align_corners=False)
         (y * y).sum().backward()
-        pairs.append([np.asarray(found) for found in (y.detach().numpy(), x.grad.numpy(), grid.grad.numpy())])
-    for ours, its in zip(*pairs, strict=True):
-        close(ours, its, ROUNDING)
+        pairs.append([np.asarray(array) for array in (y.detach().numpy(), x.grad.numpy(), grid.grad.numpy())])
+    for actual, expected in zip(*pairs, strict=True):
+        assert_close(actual, expected, ROUNDING)
 
 
 X, GRID, THETA = mg.ones(2, 1, 3, 4), mg.zeros(2, 5, 6, 2), mg.ones(2, 2, 3)
@@ -232,6 +232,6 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("wrong", "kind", "message"), WRONG, ids=[m.split("\n")[0] for *_, m in WRONG])
-def test_a_wrong_call_is_told_why(wrong, kind, message):
+def test_invalid_calls_raise(wrong, kind, message):
     with pytest.raises(kind, match="^" + re.escape(message)):
         wrong()

@@ -5,7 +5,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
-from parity import agree, computing_on
+from parity import assert_agree, default_device
 
 NAN, INF = float("nan"), float("inf")
 
@@ -13,7 +13,7 @@ NAN, INF = float("nan"), float("inf")
 @pytest.mark.parity
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize(
-    "given",
+    "values",
     [
         [[3.0, NAN, 1.0, NAN, 3.0], [INF, -INF, NAN, 0.0, INF]],
         [[2, 1, 2, 1, 0], [5, 5, 5, 5, 5]],
@@ -21,17 +21,17 @@ NAN, INF = float("nan"), float("inf")
     ],
     ids=["nans", "ints", "bools"],
 )
-def test_ties_and_nans_come_in_pytorch_s_stable_order(torch, given, descending):
+def test_ties_and_nans_come_in_pytorch_s_stable_order(torch, values, descending):
     for dim in (0, 1):
-        ours = mg.sort(mg.tensor(given), dim, descending)
-        theirs = torch.sort(torch.tensor(given), dim=dim, descending=descending, stable=True)
-        np.testing.assert_array_equal(ours.values.numpy(), theirs.values.numpy())
-        assert ours.indices.tolist() == theirs.indices.tolist()
-        assert mg.argsort(mg.tensor(given), dim, descending).tolist() == theirs.indices.tolist()
+        actual = mg.sort(mg.tensor(values), dim, descending)
+        expected = torch.sort(torch.tensor(values), dim=dim, descending=descending, stable=True)
+        np.testing.assert_array_equal(actual.values.numpy(), expected.values.numpy())
+        assert actual.indices.tolist() == expected.indices.tolist()
+        assert mg.argsort(mg.tensor(values), dim, descending).tolist() == expected.indices.tolist()
 
 
 @pytest.mark.parametrize("largest", [True, False])
-def test_topk_is_the_beginning_of_a_stable_sort(largest):
+def test_topk_is_a_prefix_of_a_stable_sort(largest):
     x = mg.tensor([[2.0, 1.0, NAN, 2.0, 1.0], [0.0, 0.0, 0.0, 1.0, 1.0]])
     for k in range(6):
         top, whole = mg.topk(x, k, largest=largest), mg.sort(x, descending=largest)
@@ -40,15 +40,15 @@ def test_topk_is_the_beginning_of_a_stable_sort(largest):
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("given", [[3.0, NAN, 1.0, NAN], [4.0, 1.0, 3.0, 2.0], [5.0, INF, -INF]], ids=str)
-def test_the_median_is_the_smaller_middle_or_the_first_nan(torch, given):
-    ours, theirs = mg.tensor(given).median(0), torch.tensor(given).median(0)
-    np.testing.assert_array_equal(ours.values.numpy(), theirs.values.numpy())
-    assert ours.indices.item() == theirs.indices.item()
-    np.testing.assert_array_equal(mg.tensor(given).median().numpy(), torch.tensor(given).median().numpy())
+@pytest.mark.parametrize("values", [[3.0, NAN, 1.0, NAN], [4.0, 1.0, 3.0, 2.0], [5.0, INF, -INF]], ids=str)
+def test_the_median_is_the_smaller_middle_or_the_first_nan(torch, values):
+    actual, expected = mg.tensor(values).median(0), torch.tensor(values).median(0)
+    np.testing.assert_array_equal(actual.values.numpy(), expected.values.numpy())
+    assert actual.indices.item() == expected.indices.item()
+    np.testing.assert_array_equal(mg.tensor(values).median().numpy(), torch.tensor(values).median().numpy())
 
 
-def test_equal_numbers_the_gradient_goes_to_the_first():
+def test_gradient_of_ties_goes_to_the_first():
     x = mg.tensor([2.0, 1.0, 2.0, 1.0], requires_grad=True)
     mg.topk(x, 1).values.backward()
     mg.kthvalue(x, 1).values.backward()
@@ -62,14 +62,14 @@ def test_infinite_gradients_stay_where_they_belong():
     np.testing.assert_array_equal(x.grad.numpy(), [0.0, NAN, INF])
 
 
-def test_a_number_without_dimensions_is_sorted_and_stays_one():
+def test_sorting_a_0d_tensor_returns_0d():
     x = mg.tensor(3.0)
-    for found in (x.sort(), x.topk(1), x.kthvalue(1), x.median(0), x.median(0, keepdim=True)):
-        assert (found.values.item(), found.values.shape, found.indices.item()) == (3.0, (), 0)
+    for result in (x.sort(), x.topk(1), x.kthvalue(1), x.median(0), x.median(0, keepdim=True)):
+        assert (result.values.item(), result.values.shape, result.indices.item()) == (3.0, (), 0)
     assert mg.argsort(x).shape == mg.median(x).shape == ()
 
 
-def test_results_have_names():
+def test_results_are_named_tuples():
     assert mg.sort(mg.tensor([2.0, 1.0]))._fields == ("values", "indices")
     assert mg.sort(mg.tensor([2.0, 1.0])).indices.dtype is mg.int64
 
@@ -101,21 +101,21 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_wrong_call_is_refused(name):
+def test_invalid_calls_raise(name):
     wrong, kind, message = REFUSED[name]
     with pytest.raises(kind, match=message):
         wrong(mg.ones(2, 3))
 
 
-def test_how_many_are_chosen_is_an_int():
+def test_k_must_be_an_int():
     for call in (lambda: mg.ones(3).topk(1.5), lambda: mg.ones(3).kthvalue(1.5)):
         with pytest.raises(DTypeError, match=r"k=1\.5 is a float, not an int"):
             call()
 
 
 @pytest.mark.parametrize("device", ["cpu", "numpy"])
-def test_nan_goes_behind_all_that_is_sorted(device):
-    with computing_on(device):
+def test_nan_sorts_last(device):
+    with default_device(device):
         rising, x = mg.tensor([1.0, 3.0, 3.0]), mg.tensor([NAN, 3.0, 0.0, INF])
         assert mg.searchsorted(rising, x).tolist() == [3, 1, 0, 3]
         assert mg.searchsorted(rising, x, right=True).tolist() == [3, 3, 0, 3]
@@ -126,8 +126,8 @@ def test_nan_goes_behind_all_that_is_sorted(device):
 
 
 @pytest.mark.parametrize("device", ["cpu", "numpy"])
-def test_a_quantile_beside_an_infinity_is_on_its_side(device):
-    with computing_on(device):
+def test_quantile_next_to_infinity_is_infinite(device):
+    with default_device(device):
         x = mg.tensor([-INF, 1.0, 2.0, INF])
         assert mg.quantile(x, mg.tensor([0.0, 0.2, 0.5, 1.0])).tolist() == [-INF, -INF, 1.5, INF]
         assert mg.nanquantile(mg.tensor([NAN, 1.0, INF]), 0.75).item() == INF
@@ -135,7 +135,7 @@ def test_a_quantile_beside_an_infinity_is_on_its_side(device):
 
 @pytest.mark.parity
 @pytest.mark.parametrize("name", ["median", "nanmedian"])
-@pytest.mark.parametrize("given", [[3.0, 1.0, 1.0, 2.0], [2.0] * 3, [INF, INF, 1.0], [-INF, -INF, 3.0], [-INF, INF]])
-def test_elements_that_equal_the_median_of_all_share_its_gradient(name, given):
-    agree(lambda F, x: (getattr(F, name)(x), getattr(F, name)(x.reshape(-1, 1))), np.array(given))
-    agree(lambda F, x: getattr(F, name)(x, 0)[0].detach(), np.array(given))
+@pytest.mark.parametrize("values", [[3.0, 1.0, 1.0, 2.0], [2.0] * 3, [INF, INF, 1.0], [-INF, -INF, 3.0], [-INF, INF]])
+def test_ties_of_the_median_divide_its_gradient(name, values):
+    assert_agree(lambda F, x: (getattr(F, name)(x), getattr(F, name)(x.reshape(-1, 1))), np.array(values))
+    assert_agree(lambda F, x: getattr(F, name)(x, 0)[0].detach(), np.array(values))

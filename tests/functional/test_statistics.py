@@ -6,25 +6,25 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from needs import needs
-from parity import agree
+from parity import assert_agree
 
 
 @merge_cases
 @pytest.mark.filterwarnings("ignore:cov")
 @pytest.mark.parametrize("correction", [-1, 0, 1, 2, 3, 4])
 @pytest.mark.parametrize("shape", [(), (3,), (1, 3), (2, 3), (2, 2), (2, 1), (1, 1)])
-def test_cov_divides_by_0_where_the_correction_takes_all(correction, shape):
+def test_cov_divides_by_0_if_correction_exceeds_the_count(correction, shape):
     needs("torch")
     x = np.arange(np.prod(shape, dtype=int)).reshape(shape) ** 2.0
-    agree(lambda F, x: F.cov(x, correction=correction), x)
+    assert_agree(lambda F, x: F.cov(x, correction=correction), x)
 
 
-def test_one_variable_has_a_number_for_covariance_and_correlation():
+def test_cov_and_corrcoef_of_one_variable_are_0d():
     row = mg.tensor([[1.0, 2.0, 4.0]])
     assert (row.cov().shape, row.corrcoef().item(), mg.cov(row[0]).item()) == ((), 1.0, row.cov().item())
 
 
-def test_one_observation_may_be_counted_by_a_number_without_dimensions(torch):
+def test_cov_accepts_a_0d_fweights_for_one_observation(torch):
     counted = [
         library.cov(library.tensor(2.5), correction=0, fweights=library.tensor(3)).tolist() for library in (mg, torch)
     ]

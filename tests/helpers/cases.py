@@ -23,7 +23,7 @@ from needs import missing_package, reason
 
 SEPARATE = bool(os.environ.get("MINIGRAD_SEPARATE_CASES"))
 TESTS = Path(__file__).parents[1]
-LINES = 6  # of an error's message
+MAX_LINES = 6  # of an error's message
 _ParameterSet = type(pytest.param())
 
 
@@ -44,23 +44,24 @@ def merge_cases(test: Callable[..., None] | None = None, *, by: str | None = Non
         raise TypeError(f"merge_cases: {function.__name__} has no parametrize mark below the decorator")
     if SEPARATE:
         return function
-    known = None if by is None else list(_cases(axes))  # once: equal values of an argument are then the same object
+    # Once: equal values of an argument are then the same object.
+    precomputed = None if by is None else list(_cases(axes))
 
     @functools.wraps(function)
     def merged(**fixtures: Any) -> None:
         __tracebackhide__ = True
-        cases = _cases(axes) if known is None else [one for one in known if one[1][by] is fixtures[by]]
+        cases = _cases(axes) if precomputed is None else [one for one in precomputed if one[1][by] is fixtures[by]]
         if not (cases := list(cases)):
             raise AssertionError("there are no cases")
         run_cases(lambda arguments: function(**{**fixtures, **arguments}), cases)
 
     merged.pytestmark = [mark for mark in marks if mark.name != "parametrize"]
     signature, bound = inspect.signature(function), {name for axis in axes for name in _names(axis)} - {by}
-    kept = [parameter for name, parameter in signature.parameters.items() if name not in bound]
-    merged.__signature__ = signature.replace(parameters=kept)
-    if known is None:
+    unbound = [parameter for name, parameter in signature.parameters.items() if name not in bound]
+    merged.__signature__ = signature.replace(parameters=unbound)
+    if precomputed is None:
         return merged
-    values = {id(case[by]): case[by] for _, case in known}
+    values = {id(case[by]): case[by] for _, case in precomputed}
     return pytest.mark.parametrize(by, list(values.values()))(merged)
 
 
@@ -86,8 +87,8 @@ def run_cases(check: Callable[[Any], None], cases: Iterable[tuple[str, Any]]) ->
     if failed:
         raise AssertionError(_report(failed, count)) from next(iter(failed.values()))
     if skipped:
-        name, why = next(iter(skipped.items()))
-        pytest.skip(f"{len(skipped)} of {count} cases, the first being {name}: {why}")
+        name, cause = next(iter(skipped.items()))
+        pytest.skip(f"{len(skipped)} of {count} cases, the first being {name}: {cause}")
 
 
 def refuses_float64(error: BaseException) -> bool:
@@ -108,16 +109,16 @@ def _rows(axis: pytest.Mark) -> list[tuple[str, dict[str, Any]]]:
     ids = rest[0] if rest else axis.kwargs.get("ids")
     if rest[1:] or axis.kwargs.keys() - {"ids"}:
         raise TypeError(f"merge_cases: {sorted(axis.kwargs)} of parametrize cannot be merged")
-    given, names, rows = None if ids is None or callable(ids) else list(ids), _names(axis), []
-    for at, value in enumerate(values):
-        name = None if given is None else given[at]
+    explicit_ids, names, rows = None if ids is None or callable(ids) else list(ids), _names(axis), []
+    for index, value in enumerate(values):
+        name = None if explicit_ids is None else explicit_ids[index]
         row = value.values if isinstance(value, _ParameterSet) else (value,) if len(names) == 1 else tuple(value)
         if isinstance(value, _ParameterSet):
             if value.marks:
                 raise TypeError("merge_cases: a case with its own marks cannot be merged")
             name = name or value.id
         if name is None:
-            name = "-".join(_name(x, ids) or f"{known}{at}" for known, x in zip(names, row, strict=True))
+            name = "-".join(_name(x, ids) or f"{parameter}{index}" for parameter, x in zip(names, row, strict=True))
         rows.append((str(name), dict(zip(names, row, strict=True))))
     return rows
 
@@ -141,8 +142,8 @@ def _report(failed: dict[str, BaseException], count: int) -> str:
     lines = [f"{len(failed)} of {count} cases fail; MINIGRAD_SEPARATE_CASES=1 makes tests of merged cases:"]
     for name, error in failed.items():
         frames = traceback.extract_tb(error.__traceback__)
-        ours = [f for f in frames if TESTS in Path(f.filename).parents and f.filename != __file__]
-        last = (ours or frames)[-1]
-        first, *more = f"{type(error).__name__}: {error}".splitlines()[:LINES]
-        lines += [f"{name}: {Path(last.filename).name}:{last.lineno}: {first}", *(f"    {line}" for line in more)]
+        own_frames = [f for f in frames if TESTS in Path(f.filename).parents and f.filename != __file__]
+        last = (own_frames or frames)[-1]
+        first, *rest = f"{type(error).__name__}: {error}".splitlines()[:MAX_LINES]
+        lines += [f"{name}: {Path(last.filename).name}:{last.lineno}: {first}", *(f"    {line}" for line in rest)]
     return "\n".join(lines)

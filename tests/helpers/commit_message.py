@@ -5,10 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["LONGEST_SUBJECT", "OBVIOUS", "problems"]
+__all__ = ["MAX_LINES_WITHOUT_BODY", "MAX_SUBJECT_LENGTH", "problems"]
 
-LONGEST_SUBJECT = 60  # characters
-OBVIOUS = 20  # changed lines that need no body
+MAX_SUBJECT_LENGTH = 60  # characters
+MAX_LINES_WITHOUT_BODY = 20  # changed lines that need no body
 # Words that end like a participle or the third person, and are imperatives.
 _IMPERATIVES = ("address", "bring", "discuss", "embed", "focus", "guess", "miss", "pass", "process")
 _GENERATED = ("Merge ", "Revert ", "fixup! ", "squash! ")
@@ -20,24 +20,26 @@ def problems(message: str, changed_lines: int) -> list[str]:
     subject = lines[0].strip() if lines else ""
     if subject.startswith(_GENERATED):
         return []
-    found = []
+    messages = []
     if not subject:
         return ["The subject is empty."]
-    if len(subject) > LONGEST_SUBJECT:
-        found.append(f"The subject has {len(subject)} characters; at most {LONGEST_SUBJECT} are allowed.")
+    if len(subject) > MAX_SUBJECT_LENGTH:
+        messages.append(f"The subject has {len(subject)} characters; at most {MAX_SUBJECT_LENGTH} are allowed.")
     first = subject.split()[0]
     if not first[0].isupper() or (
         re.search(r"([^e]ed|ing|[^s]s)$", first.lower()) and first.lower() not in _IMPERATIVES
     ):
-        found.append(f"The subject begins with {first!r}; begin with an imperative verb, as in 'Fix stale gradient'.")
+        messages.append(
+            f"The subject begins with {first!r}; begin with an imperative verb, as in 'Fix stale gradient'."
+        )
     if subject.endswith("."):
-        found.append("The subject ends with a full stop.")
+        messages.append("The subject ends with a full stop.")
     body = [line for line in lines[1:] if line.strip()]
     if body and lines[1].strip():
-        found.append("The line after the subject is not empty.")
-    if not body and changed_lines > OBVIOUS:
-        found.append(f"{changed_lines} lines change and there is no body; say why.")
-    return found
+        messages.append("The line after the subject is not empty.")
+    if not body and changed_lines > MAX_LINES_WITHOUT_BODY:
+        messages.append(f"{changed_lines} lines change and there is no body; say why.")
+    return messages
 
 
 def _changed_lines() -> int:
@@ -47,5 +49,5 @@ def _changed_lines() -> int:
 
 
 if __name__ == "__main__":
-    found = problems(Path(sys.argv[1]).read_text(encoding="utf-8"), _changed_lines())
-    sys.exit("\n".join(found) if found else 0)
+    messages = problems(Path(sys.argv[1]).read_text(encoding="utf-8"), _changed_lines())
+    sys.exit("\n".join(messages) if messages else 0)

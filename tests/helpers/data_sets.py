@@ -34,7 +34,7 @@ class Broken(Squares):
         return super().__getitem__(index)
 
 
-class Deadly(Squares):
+class Exiting(Squares):
     """A dataset whose sample 3 ends the process."""
 
     def __getitem__(self, index):
@@ -43,14 +43,14 @@ class Deadly(Squares):
         return super().__getitem__(index)
 
 
-class Noisy(Squares):
+class Random(Squares):
     """Random samples from each of the three generators."""
 
     def __getitem__(self, index):
         return index, mg.rand(2), np.random.random(), random.random()  # noqa: NPY002 -- as users write it
 
 
-class Tensors(Squares):
+class WorkerInfo(Squares):
     """Samples that report the worker's process and device."""
 
     def __init__(self, x):
@@ -82,33 +82,33 @@ class Slow(Squares):
         time.sleep(60)
 
 
-def announce(number):
+def print_worker(worker_id):
     """Print the worker's index, as a worker_init_fn."""
-    os.write(1, f"{number}\n".encode())  # in one piece: others write to the same pipe
+    os.write(1, f"{worker_id}\n".encode())  # in one piece: others write to the same pipe
 
 
-def remember(number):
+def store_worker(worker_id):
     """Store the worker's index in the environment, as a worker_init_fn."""
-    os.environ["WORKER"] = str(number)
+    os.environ["WORKER"] = str(worker_id)
 
 
-class Marked(Squares):
-    """The index that `remember` stored."""
+class Remembered(Squares):
+    """The index that `store_worker` stored."""
 
     def __getitem__(self, index):
         return int(os.environ["WORKER"])
 
 
-def rows(n=10):
+def row_dataset(n=10):
     """Return samples of k as a row of one element, and 10 * k."""
     return TensorDataset(mg.arange(n, dtype=mg.float32).reshape(n, 1), mg.arange(n) * 10)
 
 
-def seen(loader):
+def targets(loader):
     """Return the targets of each batch of an epoch, as lists."""
     return [batch[1].tolist() for batch in loader]
 
 
-def drawn(seed=0, **options):
+def shuffled_loader(seed=0, **options):
     """Return a loader that shuffles the rows."""
-    return DataLoader(rows(), batch_size=3, shuffle=True, generator=mg.Generator(seed), **options)
+    return DataLoader(row_dataset(), batch_size=3, shuffle=True, generator=mg.Generator(seed), **options)

@@ -13,7 +13,7 @@ from typing import Any
 
 from needs import needs
 
-STARTS = 300  # seconds for a server or a kernel to start on a slow machine
+START_TIMEOUT = 300  # seconds for a server or a kernel to start on a slow machine
 SETTINGS = {
     "apputils-extension/notification": '{"fetchNews": "false", "checkForUpdates": false}',
     "notebook-extension/tracker": '{"windowingMode": "none"}',  # renders cells outside the viewport
@@ -26,28 +26,28 @@ class Lab:
     def __init__(self, folder: Path) -> None:
         needs("chromium", "playwright")
         needs("jupyterlab")
-        self._folder, own = folder, folder / ".jupyter"
-        for name, text in SETTINGS.items():
-            settings = own / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        self._folder, config = folder, folder / ".jupyter"
+        for name, content in SETTINGS.items():
+            settings = config / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
             settings.parent.mkdir(parents=True)
-            settings.write_text(text, encoding="utf-8")
-        with closing(socket.socket()) as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+            settings.write_text(content, encoding="utf-8")
+        with closing(socket.socket()) as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
         self.address = f"127.0.0.1:{port}"
-        self._env = os.environ | {f"JUPYTER_{x}_DIR": str(own / x.lower()) for x in ("CONFIG", "DATA", "RUNTIME")}
-        self._env |= {"JUPYTERLAB_SETTINGS_DIR": str(own / "settings"), "IPYTHONDIR": str(own / "ipython")}
+        self._env = os.environ | {f"JUPYTER_{x}_DIR": str(config / x.lower()) for x in ("CONFIG", "DATA", "RUNTIME")}
+        self._env |= {"JUPYTERLAB_SETTINGS_DIR": str(config / "settings"), "IPYTHONDIR": str(config / "ipython")}
         self._command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}"]
         self._command += ["--ServerApp.ip=127.0.0.1", "--IdentityProvider.token=", f"--ServerApp.root_dir={folder}"]
         self._command += ["--LabApp.expose_app_in_browser=True", "--log-level=ERROR"]
 
     def __enter__(self) -> "Lab":
-        how: Any = {"env": self._env, "cwd": self._folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-        self._server = subprocess.Popen(self._command, **how)
-        late = time.monotonic() + STARTS
-        while not self._answers():
+        options: Any = {"env": self._env, "cwd": self._folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+        self._server = subprocess.Popen(self._command, **options)
+        deadline = time.monotonic() + START_TIMEOUT
+        while not self._is_ready():
             assert self._server.poll() is None, self._server.stderr.read().decode()
-            assert time.monotonic() < late, "The server does not respond."
+            assert time.monotonic() < deadline, "The server does not respond."
             time.sleep(0.1)
         return self
 
@@ -55,17 +55,17 @@ class Lab:
         self._server.terminate()
         self._server.communicate()
 
-    def _answers(self) -> bool:
+    def _is_ready(self) -> bool:
         try:
             urllib.request.urlopen(f"http://{self.address}/api", timeout=5).close()
         except OSError:
             return False
         return True
 
-    def opened(self, watched: Any, name: str, **size: int) -> Any:
+    def open_notebook(self, watched: Any, name: str, **size: int) -> Any:
         """Open a notebook in a page and wait until its kernel is idle."""
-        page = watched(**{"width": 1400, "height": 1000, **size}, servers=(self.address,), complains=None)
+        page = watched(**{"width": 1400, "height": 1000, **size}, servers=(self.address,), expects_errors=None)
         page.goto(f"http://{self.address}/lab/workspaces/test/tree/{name}?reset")
         idle = page.locator("#jp-main-statusbar").get_by_text(re.compile(r"Python 3.*\| Idle"))
-        idle.wait_for(timeout=STARTS * 1000)
+        idle.wait_for(timeout=START_TIMEOUT * 1000)
         return page

@@ -25,75 +25,79 @@ import pytest
 
 import needs
 
-__all__ = ["Legs"]
+__all__ = ["CiLegs"]
 
-_APART = "lookup failed"
+_LOOKUP_FAILED = "lookup failed"
 _PROGRAM = "a child process"
 _FILE, _FUNCTION = "file", "function"
 
 
-class Legs:
+class CiLegs:
     """Records the failed lookups of tests in each process; the main process collects and writes the results."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         # Removed from the environment, so that no program started by a test inherits it.
         self.passed: str | None = os.environ.pop("CI_PASSED", None) or getattr(config, "workerinput", {}).get("passed")
-        leave: str | None = config.getoption("leave")
-        self.known: dict[str, list[str]] = json.loads(Path(leave).read_text(encoding="utf-8")) if leave else {}
+        passed_file: str | None = config.getoption("leave")
+        self.passed_before: dict[str, list[str]] = (
+            json.loads(Path(passed_file).read_text(encoding="utf-8")) if passed_file else {}
+        )
         self.tests: defaultdict[str, set[str]] = defaultdict(set)
-        self.apart: set[str] = set()  # files and functions
-        self.left: list[str] = []  # tests
+        self.excluded: set[str] = set()  # files and functions
+        self.deselected: list[str] = []  # tests
         if self.passed:
-            sys.meta_path.append(_Last())  # type: ignore[arg-type]
-            _note_programs()
+            sys.meta_path.append(_MissingFinder())  # type: ignore[arg-type]
+            _record_programs()
 
-    def leave(self, items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    def split(self, items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
         """Return the tests to run, and those that passed in the first leg."""
         cases = defaultdict(list)
         for item in items:
-            cases[_function(item.nodeid)].append(item.nodeid)
-        known = {function for function, tests in cases.items() if self.known.get(function) == sorted(tests)}
-        left = [item for item in items if _function(item.nodeid) in known]
-        self.left = [item.nodeid for item in left]
-        return [item for item in items if _function(item.nodeid) not in known], left
+            cases[_function_id(item.nodeid)].append(item.nodeid)
+        repeated = {function for function, tests in cases.items() if self.passed_before.get(function) == sorted(tests)}
+        deselected = [item for item in items if _function_id(item.nodeid) in repeated]
+        self.deselected = [item.nodeid for item in deselected]
+        return [item for item in items if _function_id(item.nodeid) not in repeated], deselected
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[Any]:
-        needs.asked_in_vain.clear()
+        needs.missing_lookups.clear()
         report = yield
-        if needs.asked_in_vain:
-            self.apart.add(_file(collector.nodeid))
+        if needs.missing_lookups:
+            self.excluded.add(_file_id(collector.nodeid))
         return report
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Iterator[Any]:
         report = yield
         if item.path.suffix == ".ipynb":
-            needs.asked_in_vain.discard(_PROGRAM)
-        in_fixture = needs.asked_in_vain and report.when == "setup" and report.passed
-        if in_fixture or _file(item.nodeid) in self.apart:
-            report.user_properties.append((_APART, _FILE))
-        elif needs.asked_in_vain:
-            report.user_properties.append((_APART, _FUNCTION))
-        needs.asked_in_vain.clear()
+            needs.missing_lookups.discard(_PROGRAM)
+        in_fixture = needs.missing_lookups and report.when == "setup" and report.passed
+        if in_fixture or _file_id(item.nodeid) in self.excluded:
+            report.user_properties.append((_LOOKUP_FAILED, _FILE))
+        elif needs.missing_lookups:
+            report.user_properties.append((_LOOKUP_FAILED, _FUNCTION))
+        needs.missing_lookups.clear()
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        function = _function(report.nodeid)
+        function = _function_id(report.nodeid)
         self.tests[function].add(report.nodeid)
-        apart = dict(report.user_properties).get(_APART)
-        if apart == _FILE:
-            self.apart.add(_file(report.nodeid))
-        elif apart or report.outcome != "passed":
-            self.apart.add(function)
+        scope = dict(report.user_properties).get(_LOOKUP_FAILED)
+        if scope == _FILE:
+            self.excluded.add(_file_id(report.nodeid))
+        elif scope or report.outcome != "passed":
+            self.excluded.add(function)
 
     def pytest_sessionfinish(self) -> None:
         output = getattr(self.config, "workeroutput", None)
         if output is not None:
-            output["left"] = self.left
+            output["left"] = self.deselected
         elif self.passed:
-            tests = {name: sorted(cases) for name, cases in self.tests.items() if not {name, _file(name)} & self.apart}
+            tests = {
+                name: sorted(cases) for name, cases in self.tests.items() if not {name, _file_id(name)} & self.excluded
+            }
             Path(self.passed).write_text(json.dumps(tests, indent=0), encoding="utf-8")
 
     @pytest.hookimpl(optionalhook=True)
@@ -102,48 +106,50 @@ class Legs:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        if (left := getattr(node, "workeroutput", {}).get("left")) and not self.left:
-            self.left = left
-            self.config.hook.pytest_deselected(items=[SimpleNamespace(nodeid=test) for test in left])
+        if (deselected := getattr(node, "workeroutput", {}).get("left")) and not self.deselected:
+            self.deselected = deselected
+            self.config.hook.pytest_deselected(items=[SimpleNamespace(nodeid=test) for test in deselected])
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if self.left:
-            terminalreporter.write_line(f"{len(self.left):,} tests were deselected: they passed in the first leg.")
+        if self.deselected:
+            terminalreporter.write_line(
+                f"{len(self.deselected):,} tests were deselected: they passed in the first leg."
+            )
 
 
-class _Last:
+class _MissingFinder:
     """The last finder of modules and of installed packages: a lookup that reaches it has failed."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if path is None:
-            _note(name)
+            _record_missing(name)
         return None
 
     def find_distributions(self, context: Any) -> tuple[()]:
-        _note(context.name)
+        _record_missing(context.name)
         return ()
 
 
-def _note_programs() -> None:
-    start = subprocess.Popen.__init__
+def _record_programs() -> None:
+    original = subprocess.Popen.__init__
 
-    @wraps(start)
-    def noting(*arguments: Any, **options: Any) -> None:
-        needs.asked_in_vain.add(_PROGRAM)
-        start(*arguments, **options)
+    @wraps(original)
+    def recording(*arguments: Any, **options: Any) -> None:
+        needs.missing_lookups.add(_PROGRAM)
+        original(*arguments, **options)
 
-    subprocess.Popen.__init__ = noting  # type: ignore[method-assign]
+    subprocess.Popen.__init__ = recording  # type: ignore[method-assign]
 
 
-def _file(nodeid: str) -> str:
+def _file_id(nodeid: str) -> str:
     return nodeid.partition("::")[0]
 
 
-def _function(nodeid: str) -> str:
-    file = _file(nodeid)
+def _function_id(nodeid: str) -> str:
+    file = _file_id(nodeid)
     return file if file.endswith(".ipynb") else nodeid.partition("[")[0]  # cells follow from those before
 
 
-def _note(name: str | None) -> None:
+def _record_missing(name: str | None) -> None:
     if name in needs.NEEDS:
-        needs.asked_in_vain.add(name)
+        needs.missing_lookups.add(name)

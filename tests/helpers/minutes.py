@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["Minutes", "part_of"]
+__all__ = ["TimeReport", "part_of"]
 
 # The first pattern that matches the start of a test's name determines its part.
 PARTS = {
@@ -44,7 +44,7 @@ def part_of(nodeid: str) -> str:
     return next(part for part, pattern in PARTS.items() if re.match(pattern, nodeid))
 
 
-class Minutes:
+class TimeReport:
     """Sums the durations that worker processes report, and prints them at the end of a run."""
 
     def __init__(self, config: pytest.Config) -> None:
@@ -85,13 +85,13 @@ class Minutes:
         """Return the table, sorted by time in descending order."""
         machine = f"{os.cpu_count()} cores, {platform.machine()}, CPython {platform.python_version()}"
         wall, compiling = time.monotonic() - self.start, self.seconds["compile"]
-        whole = sum(self.seconds.values()) - compiling
+        total = sum(self.seconds.values()) - compiling
         rows = [f"# {datetime.date.today()}, {machine}: {wall:,.0f} s of {sum(self.tests.values()):,} tests"]
         rows += ["part | tests | seconds of workers | share"]
         for part, seconds in self.seconds.most_common():
             if part != "compile":
-                rows.append(f"{part} | {self.tests[part]:,} | {seconds:,.0f} | {seconds / whole:.0%}")
-        rows.append(f"compiling kernels, within these | 0 | {compiling:,.0f} | {compiling / whole:.0%}")
+                rows.append(f"{part} | {self.tests[part]:,} | {seconds:,.0f} | {seconds / total:.0%}")
+        rows.append(f"compiling kernels, within these | 0 | {compiling:,.0f} | {compiling / total:.0%}")
         return "\n".join(rows)
 
 

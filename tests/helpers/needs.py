@@ -28,10 +28,10 @@ __all__ = [
     "FRONTEND",
     "NEEDS",
     "PACKAGES",
-    "Skips",
-    "asked_in_vain",
+    "SkipPolicy",
     "chromium",
-    "is_here",
+    "is_available",
+    "missing_lookups",
     "missing_package",
     "needs",
     "reason",
@@ -40,15 +40,15 @@ __all__ = [
 TESTS = Path(__file__).parents[1]
 FRONTEND = TESTS.parent / "viz" / "frontend"
 PACKAGES = FRONTEND / "node_modules"
-WORDING = re.compile(r"needs ([^:]+): (.+)", re.DOTALL)
+SKIP_MESSAGE = re.compile(r"needs ([^:]+): (.+)", re.DOTALL)
 
 
-class Need(NamedTuple):
+class Requirement(NamedTuple):
     """How to check for a requirement, how to get it, and whether it depends on the machine or device."""
 
-    is_here: Callable[[], bool]
-    brings: str
-    of_machine: bool = False
+    is_available: Callable[[], bool]
+    how_to_get: str
+    is_machine_specific: bool = False
 
 
 @cache
@@ -58,15 +58,15 @@ def chromium() -> str | None:
 
 
 def _installed(*packages: str) -> bool:
-    found = [find_spec(package) for package in packages]
-    return all(spec is not None and spec.origin is not None for spec in found)  # None for a folder of that name
+    specs = [find_spec(package) for package in packages]
+    return all(spec is not None and spec.origin is not None for spec in specs)  # None for a folder of that name
 
 
 def _program(name: str) -> bool:
     return shutil.which(name) is not None
 
 
-def _device() -> str:
+def _default_device() -> str:
     import minigrad as mg
 
     return mg.get_default_device()
@@ -74,9 +74,9 @@ def _device() -> str:
 
 def _on_gpu(narrow: bool = False) -> bool:
     """Whether the default device is a GPU; if `narrow`, one without float64."""
-    from minigrad.backends.devices import GPUS, NARROW
+    from minigrad.backends.devices import GPUS, NO_FLOAT64
 
-    return _device() in (NARROW if narrow else GPUS)
+    return _default_device() in (NO_FLOAT64 if narrow else GPUS)
 
 
 def _fuses_products() -> bool:
@@ -85,10 +85,10 @@ def _fuses_products() -> bool:
     return muladd.FUSED
 
 
-def _has_cores_to_itself() -> bool:
-    from minigrad.backends.taichi.codegen import meeting
+def _has_free_cores() -> bool:
+    from minigrad.backends.taichi.codegen import barrier
 
-    return meeting.can_meet()
+    return barrier.can_use_barriers()
 
 
 _START_RAY = """
@@ -118,41 +118,53 @@ EXTRAS = {
     "dev,pictures": "av typst",
 }
 NEEDS = {
-    package: Need(partial(_installed, package), f"make test EXTRAS={extras}" if extras else "pip install seegrad")
+    package: Requirement(
+        partial(_installed, package), f"make test EXTRAS={extras}" if extras else "pip install seegrad"
+    )
     for extras, packages in EXTRAS.items()
     for package in packages.split()
 } | {
-    "dot": Need(lambda: shutil.which("dot") is not None, "apt-get install graphviz"),
-    "chromium": Need(lambda: chromium() is not None, "apt-get install chromium"),
-    "node": Need(lambda: shutil.which("node") is not None, "apt-get install nodejs npm"),
-    "npm packages": Need(
+    "dot": Requirement(lambda: shutil.which("dot") is not None, "apt-get install graphviz"),
+    "chromium": Requirement(lambda: chromium() is not None, "apt-get install chromium"),
+    "node": Requirement(lambda: shutil.which("node") is not None, "apt-get install nodejs npm"),
+    "npm packages": Requirement(
         lambda: (PACKAGES / "esbuild").is_dir() and (PACKAGES / "typescript").is_dir(),
         "apt-get install nodejs npm && make tools",
     ),
     **{
-        engine: Need(partial(_program, engine), "a machine with TeX (texlive-pictures)", of_machine=True)
+        engine: Requirement(
+            partial(_program, engine), "a machine with TeX (texlive-pictures)", is_machine_specific=True
+        )
         for engine in ("pdflatex", "lualatex")
     },
-    "vulkan": Need(
+    "vulkan": Requirement(
         lambda: find_library("vulkan") is not None and any(Path("/usr/share/vulkan/icd.d").glob("lvp*")),
         "apt-get install libvulkan1 mesa-vulkan-drivers",
     ),
-    "Ray's processes": Need(_ray_starts, "a machine that grants Ray ports and shared memory", of_machine=True),
-    "fcntl": Need(partial(_installed, "fcntl"), "a POSIX system", of_machine=True),
-    "POSIX": Need(lambda: os.name == "posix", "a POSIX system", of_machine=True),
-    "fork": Need(lambda: hasattr(os, "fork"), "a POSIX system", of_machine=True),
-    "Linux": Need(lambda: sys.platform.startswith("linux"), "a Linux system", of_machine=True),
-    "fused multiply-add": Need(_fuses_products, "a Linux system on x86-64", of_machine=True),
-    "free cores": Need(_has_cores_to_itself, "a machine with several free cores", of_machine=True),
-    "the device cpu": Need(lambda: _device() == "cpu", "MINIGRAD_DEVICE=cpu make test", of_machine=True),
-    "compiled kernels": Need(lambda: _device() != "numpy", "MINIGRAD_DEVICE=cpu make test", of_machine=True),
-    "NumPy-accessible memory": Need(
-        lambda: _device() in ("cpu", "numpy"), "MINIGRAD_DEVICE=cpu make test", of_machine=True
+    "Ray's processes": Requirement(
+        _ray_starts, "a machine that grants Ray ports and shared memory", is_machine_specific=True
     ),
-    "a GPU": Need(_on_gpu, "MINIGRAD_DEVICE=cuda make test, with a GPU", of_machine=True),
-    "a larger machine": Need(lambda: False, "a machine with more memory, or more versions of Python", of_machine=True),
-    "a machine without CUDA": Need(lambda: not _has_cuda(), "a machine without a GPU", of_machine=True),
-    "float64": Need(lambda: not _on_gpu(narrow=True), "a device that has it", of_machine=True),
+    "fcntl": Requirement(partial(_installed, "fcntl"), "a POSIX system", is_machine_specific=True),
+    "POSIX": Requirement(lambda: os.name == "posix", "a POSIX system", is_machine_specific=True),
+    "fork": Requirement(lambda: hasattr(os, "fork"), "a POSIX system", is_machine_specific=True),
+    "Linux": Requirement(lambda: sys.platform.startswith("linux"), "a Linux system", is_machine_specific=True),
+    "fused multiply-add": Requirement(_fuses_products, "a Linux system on x86-64", is_machine_specific=True),
+    "free cores": Requirement(_has_free_cores, "a machine with several free cores", is_machine_specific=True),
+    "the device cpu": Requirement(
+        lambda: _default_device() == "cpu", "MINIGRAD_DEVICE=cpu make test", is_machine_specific=True
+    ),
+    "compiled kernels": Requirement(
+        lambda: _default_device() != "numpy", "MINIGRAD_DEVICE=cpu make test", is_machine_specific=True
+    ),
+    "NumPy-accessible memory": Requirement(
+        lambda: _default_device() in ("cpu", "numpy"), "MINIGRAD_DEVICE=cpu make test", is_machine_specific=True
+    ),
+    "a GPU": Requirement(_on_gpu, "MINIGRAD_DEVICE=cuda make test, with a GPU", is_machine_specific=True),
+    "a larger machine": Requirement(
+        lambda: False, "a machine with more memory, or more versions of Python", is_machine_specific=True
+    ),
+    "a machine without CUDA": Requirement(lambda: not _has_cuda(), "a machine without a GPU", is_machine_specific=True),
+    "float64": Requirement(lambda: not _on_gpu(narrow=True), "a device that has it", is_machine_specific=True),
 }
 
 
@@ -163,18 +175,18 @@ def _has_cuda() -> bool:
 
 
 @cache
-def _found(name: str) -> bool:
-    return NEEDS[name].is_here()
+def _is_available(name: str) -> bool:
+    return NEEDS[name].is_available()
 
 
-asked_in_vain: set[str] = set()  # names of the table, until a consumer clears the set
+missing_lookups: set[str] = set()  # names of the table, until a consumer clears the set
 
 
-def is_here(name: str) -> bool:
+def is_available(name: str) -> bool:
     """Whether this machine has the requirement of this name."""
-    if not _found(name):
-        asked_in_vain.add(name)
-    return _found(name)
+    if not _is_available(name):
+        missing_lookups.add(name)
+    return _is_available(name)
 
 
 def needs(*names: str) -> None:
@@ -183,25 +195,25 @@ def needs(*names: str) -> None:
     Raises KeyError for a name that is not in the table.
     """
     for name in names:
-        if not is_here(name):
+        if not is_available(name):
             pytest.skip(reason(name), allow_module_level=True)
 
 
 def reason(name: str) -> str:
     """Return the standard skip message."""
-    return f"needs {name}: {NEEDS[name].brings}"
+    return f"needs {name}: {NEEDS[name].how_to_get}"
 
 
 def missing_package(error: BaseException | None, path: Path | None = None) -> str | None:
     """Return the package of the table that a test helper, or the file at `path`, failed to import; else None."""
     if not isinstance(error, ModuleNotFoundError) or error.name is None:
         return None
-    package, where = error.name.partition(".")[0], Path(traceback.extract_tb(error.__traceback__)[-1].filename)
-    of_tests = where == path or TESTS in where.parents
-    return package if of_tests and package in NEEDS and not is_here(package) else None
+    package, failing_file = error.name.partition(".")[0], Path(traceback.extract_tb(error.__traceback__)[-1].filename)
+    is_from_tests = failing_file == path or TESTS in failing_file.parents
+    return package if is_from_tests and package in NEEDS and not is_available(package) else None
 
 
-class Skips:
+class SkipPolicy:
     """Enforces the standard skip message, and lists the missing requirements at the end of a run."""
 
     def __init__(self) -> None:
@@ -215,7 +227,7 @@ class Skips:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Iterator[Any]:
-        return _held((yield), call.excinfo and call.excinfo.value, item.path)
+        return _enforce_message((yield), call.excinfo and call.excinfo.value, item.path)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[Any]:
@@ -223,42 +235,42 @@ class Skips:
         error = report.call.excinfo and report.call.excinfo.value
         while error is not None and not isinstance(error, ModuleNotFoundError):
             error = error.__cause__  # pytest wraps errors raised during the import of a module
-        report = _held(report, error, collector.path)
+        report = _enforce_message(report, error, collector.path)
         if report.skipped:  # pytest-xdist drops duplicate reports: name the file, not this module
             report.longrepr = (str(collector.path), 0, report.longrepr[2])
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.skipped and not hasattr(report, "wasxfail"):
-            self.tests[_missing(report)] += 1
+            self.tests[_missing_requirement(report)] += 1
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.skipped:
-            self.files[_missing(report)] += 1
+            self.files[_missing_requirement(report)] += 1
 
     @pytest.hookimpl(trylast=True)
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         for name, _ in (self.tests + self.files).most_common():
             skipped = [
-                f"{count[name]:,} {what if count[name] > 1 else what[:-1]}"
-                for count, what in ((self.tests, "tests"), (self.files, "files"))
+                f"{count[name]:,} {unit if count[name] > 1 else unit[:-1]}"
+                for count, unit in ((self.tests, "tests"), (self.files, "files"))
                 if count[name]
             ]
-            terminalreporter.write_line(f"{' and '.join(skipped)} skipped: {name} is missing. {_advice(name)}")
+            terminalreporter.write_line(f"{' and '.join(skipped)} skipped: {name} is missing. {_install_hint(name)}")
 
 
-def _missing(report: Any) -> str:
-    found = WORDING.search(report.longrepr[2])
-    assert found, report.longrepr
-    return found[1]
+def _missing_requirement(report: Any) -> str:
+    match = SKIP_MESSAGE.search(report.longrepr[2])
+    assert match, report.longrepr
+    return match[1]
 
 
-def _advice(name: str) -> str:
-    brings = NEEDS[name].brings
-    return f"They run on {brings}." if brings.startswith("a ") else f"To run them: {brings}"
+def _install_hint(name: str) -> str:
+    how_to_get = NEEDS[name].how_to_get
+    return f"They run on {how_to_get}." if how_to_get.startswith("a ") else f"To run them: {how_to_get}"
 
 
-def _held(report: Any, error: BaseException | None, path: Path) -> Any:
+def _enforce_message(report: Any, error: BaseException | None, path: Path) -> Any:
     """Return the report, with a failed import of a missing package as a skip and an invalid skip as a failure."""
     package = missing_package(error, path)
     if package and report.failed:
@@ -266,12 +278,12 @@ def _held(report: Any, error: BaseException | None, path: Path) -> Any:
         report.longrepr = (report.nodeid, 0, f"Skipped: {reason(package)}")
     if not report.skipped or hasattr(report, "wasxfail"):
         return report
-    _, _, said = report.longrepr
-    found = WORDING.search(said)
-    if found is None or found[1] not in NEEDS:
+    _, _, message = report.longrepr
+    match = SKIP_MESSAGE.search(message)
+    if match is None or match[1] not in NEEDS:
         report.outcome = "failed"
-        report.longrepr = f"skipped with a non-standard message ({said}): use needs() of tests/helpers/needs.py"
-    elif os.environ.get("CI_SKIPS_NOTHING") and not NEEDS[found[1]].of_machine:
+        report.longrepr = f"skipped with a non-standard message ({message}): use needs() of tests/helpers/needs.py"
+    elif os.environ.get("CI_SKIPS_NOTHING") and not NEEDS[match[1]].is_machine_specific:
         report.outcome = "failed"
-        report.longrepr = f"no requirement may be missing in this run: {found[0]}"
+        report.longrepr = f"no requirement may be missing in this run: {match[0]}"
     return report

@@ -44,17 +44,17 @@ def page(devices: tuple[str, ...] = ("numpy", "cpu")) -> str:
         mg.set_default_device(device)
         counts = Counter[tuple[bool, str]]()
         for name, dtype in opinfo.units():
-            for found in opinfo.check_samples(name, dtype):
-                line = opinfo.exception(found, device)
-                stage = found.stage if found.stage in ("passed", "outside") else "decided" if line else "differs"
+            for outcome in opinfo.check_samples(name, dtype):
+                line = opinfo.find_exemption(outcome, device)
+                stage = outcome.stage if outcome.stage in ("passed", "outside") else "decided" if line else "differs"
                 counts[dtype == "error", stage] += 1
                 if line is not None:
                     reasons[name, line.reason, dtype] += device == devices[0]
-        for refusals, what in ((False, "samples"), (True, "calls that must raise")):
-            passed, decided, differs = (counts[refusals, stage] for stage in ("passed", "decided", "differs"))
-            compared = passed + decided + differs
-            share = f"{passed:,} ({100 * passed / compared:.2f}%)"
-            totals.append(f"| {device} | {what} | {compared:,} | {share} | {decided} | {differs} |")
+        for refusals, kind in ((False, "samples"), (True, "calls that must raise")):
+            passed, intentional, differs = (counts[refusals, stage] for stage in ("passed", "decided", "differs"))
+            compared = passed + intentional + differs
+            passed_cell = f"{passed:,} ({100 * passed / compared:.2f}%)"
+            totals.append(f"| {device} | {kind} | {compared:,} | {passed_cell} | {intentional} | {differs} |")
         outside = counts[False, "outside"]
     rows: dict[tuple[str, str], list[tuple[str, int]]] = {}
     for (name, reason, dtype), count in sorted(reasons.items()):
@@ -66,8 +66,8 @@ def page(devices: tuple[str, ...] = ("numpy", "cpu")) -> str:
         outside=outside,
         totals="\n".join(totals),
         reasons="\n".join(
-            f"| `{name}` | {', '.join(dtype for dtype, _ in found)} | {sum(n for _, n in found)} | {reason} |"
-            for (name, reason), found in rows.items()
+            f"| `{name}` | {', '.join(dtype for dtype, _ in outcome)} | {sum(n for _, n in outcome)} | {reason} |"
+            for (name, reason), outcome in rows.items()
         ),
     )
 

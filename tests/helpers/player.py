@@ -9,10 +9,10 @@ from needs import FRONTEND, needs
 COMPARE = FRONTEND / "tests" / "compare.js"
 
 
-def compare(*options, **job):
+def run_job(*options, **job):
     """Return the player's result of a job."""
     needs("node")
-    done = subprocess.run(
+    child = subprocess.run(
         ["node", *options, str(COMPARE)],
         input=json.dumps(job),
         capture_output=True,
@@ -20,11 +20,11 @@ def compare(*options, **job):
         timeout=300,
         encoding="utf-8",
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    assert child.returncode == 0, child.stderr
+    return json.loads(child.stdout)
 
 
-def coded(x):
+def encode_float(x):
     """Encode a float for a job: non-finite values as strings."""
     if not math.isfinite(x):
         return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"

@@ -101,20 +101,20 @@ def mlp():
 def transformer():
     """One block of a transformer, in nested scopes."""
     mg.manual_seed(0)
-    wide = 8
-    shapes = dict.fromkeys(("wq", "wk", "wv", "wo"), (wide, wide)) | {"w1": (wide, 32), "w2": (32, wide)}
+    width = 8
+    shapes = dict.fromkeys(("wq", "wk", "wv", "wo"), (width, width)) | {"w1": (width, 32), "w2": (32, width)}
     p = {name: mg.randn(*shape).mul(0.3).detach().requires_grad_() for name, shape in shapes.items()}
     with mg.record(lines=True):
-        x = mg.randn(6, wide)
+        x = mg.randn(6, width)
         with mg.scope("block0"):
             with mg.scope("attention"):
                 q, k, v = x @ p["wq"], x @ p["wk"], x @ p["wv"]
                 with mg.scope("scores"):
-                    s = (q @ k.mT) / (wide**0.5)
+                    s = (q @ k.mT) / (width**0.5)
                     weights = F.softmax(s, -1)
                 x = x + (weights @ v) @ p["wo"]
             with mg.scope("mlp"):
-                x = x + F.gelu(F.layer_norm(x, (wide,)) @ p["w1"]) @ p["w2"]
+                x = x + F.gelu(F.layer_norm(x, (width,)) @ p["w1"]) @ p["w2"]
         loss = (x * x).mean()
     return loss
 
@@ -134,7 +134,7 @@ class Gpt(mg.nn.Module):
     def __init__(self, layers=3):
         super().__init__()
         nn = mg.nn
-        self.tokens, self.places = nn.Embedding(27, 16), nn.Embedding(8, 16)
+        self.tokens, self.positions = nn.Embedding(27, 16), nn.Embedding(8, 16)
         self.blocks = nn.ModuleList(
             [nn.TransformerEncoderLayer(16, 4, 32, 0.0, batch_first=True, norm_first=True) for _ in range(layers)]
         )
@@ -144,7 +144,7 @@ class Gpt(mg.nn.Module):
     def forward(self, tokens):
         count = tokens.shape[1]
         mask = mg.nn.Transformer.generate_square_subsequent_mask(count)
-        x = self.tokens(tokens) + self.places(mg.arange(count))
+        x = self.tokens(tokens) + self.positions(mg.arange(count))
         for block in self.blocks:
             x = block(x, mask)
         return self.head(self.norm(x))
@@ -156,7 +156,7 @@ def gpt():
     return draw(Gpt(), mg.tensor([[1, 2, 3, 4]]))
 
 
-def recorded():
+def captured_step():
     """A training step that `mg.jit` captured."""
     mg.manual_seed(0)
     model = mg.nn.Sequential(mg.nn.Linear(8, 16), mg.nn.ReLU(), mg.nn.Linear(16, 3))

@@ -36,11 +36,11 @@ ATTRS: dict[str, dict[str, float]] = {
 }
 
 
-def pytorch(op: Op) -> Callable[..., Any]:
+def torch_equivalent(op: Op) -> Callable[..., Any]:
     """Return the equivalent function of PyTorch, which usually has the same name."""
     import torch
 
-    others: dict[str, Callable[..., Any]] = {
+    exceptions: dict[str, Callable[..., Any]] = {
         "gelu_backward": torch.ops.aten.gelu_backward,
         "gelu_tanh_backward": lambda a, b: torch.ops.aten.gelu_backward(a, b, approximate="tanh"),
         "relu_backward": lambda a, b: torch.ops.aten.threshold_backward(a, b, 0),
@@ -48,29 +48,29 @@ def pytorch(op: Op) -> Callable[..., Any]:
         "prelu": torch._prelu_kernel,  # the public function takes a weight per channel
         "step": lambda a, alpha: torch.where(a > 0, 1.0, alpha * torch.ones_like(a)) + 0.0 * a.floor().clamp(-1, 1),
     }
-    named = others.get(op.name) or getattr(torch, op.name, None) or getattr(torch.nn.functional, op.name)
-    return cast(Callable[..., Any], named)
+    function = exceptions.get(op.name) or getattr(torch, op.name, None) or getattr(torch.nn.functional, op.name)
+    return cast(Callable[..., Any], function)
 
 
 def points(op: Op, count: int = 20, seed: int = 0) -> list[tuple[float, ...]]:
     """Return `count` operand tuples inside the op's domain, at least 0.01 from its kinks and from ties."""
     generator = random.Random(f"{op.name}{seed}")
-    found: list[tuple[float, ...]] = []
-    while len(found) < count:
+    samples: list[tuple[float, ...]] = []
+    while len(samples) < count:
         point = tuple(generator.uniform(d.low, d.high) for d in op.domain)
         near_kink = any(abs(x - kink) < 0.01 for x, d in zip(point, op.domain, strict=True) for kink in d.kinks)
         near_tie = any(abs(x - y) < 0.01 for i, x in enumerate(point) for y in point[:i])
         if not near_kink and not near_tie:
-            found.append(point)
-    return found
+            samples.append(point)
+    return samples
 
 
-def applied(op: Op) -> Callable[..., mg.Value]:
+def as_value_function(op: Op) -> Callable[..., mg.Value]:
     """Return `op` as a function of Values; the sign of a Value decides a condition, which is not differentiable."""
-    free = [rule is not None for rule in op.vjp]
+    is_differentiable = [rule is not None for rule in op.vjp]
 
     def function(*x: mg.Value) -> mg.Value:
-        operands = [v if is_free else float(v) > 0 for v, is_free in zip(x, free, strict=True)]
+        operands = [v if is_free else float(v) > 0 for v, is_free in zip(x, is_differentiable, strict=True)]
         result: mg.Value = op(*operands, **ATTRS.get(op.name, {}))
         return result
 
@@ -78,7 +78,7 @@ def applied(op: Op) -> Callable[..., mg.Value]:
     return function
 
 
-PIECES: tuple[Callable[..., mg.Value], ...] = (
+EXPRESSIONS: tuple[Callable[..., mg.Value], ...] = (
     lambda a, b: a + b,
     lambda a, b: a - b,
     lambda a, b: (a * b).tanh(),
@@ -98,7 +98,7 @@ def random_expression(generator: random.Random, leaves: Sequence[mg.Value], size
     """Return a graph of `size` pieces over `leaves`, with much reuse and moderate values."""
     pool = list(leaves)
     for _ in range(size):
-        pool.append(generator.choice(PIECES)(generator.choice(pool), generator.choice(pool)))
+        pool.append(generator.choice(EXPRESSIONS)(generator.choice(pool), generator.choice(pool)))
     total = pool[-1]
     for value in pool[len(leaves) : -1]:
         total = total + value

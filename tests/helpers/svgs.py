@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-__all__ = ["SVG", "elements", "elements_in", "words"]
+__all__ = ["SVG", "elements", "elements_in", "text_of"]
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -19,6 +19,6 @@ def elements_in(parent: ET.Element, cls: str) -> list[ET.Element]:
     return [element for element in parent.iter() if cls in element.get("class", "").split()]
 
 
-def words(element: ET.Element) -> str:
+def text_of(element: ET.Element) -> str:
     """Return all text inside an element."""
     return "".join(element.itertext())

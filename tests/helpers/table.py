@@ -18,41 +18,48 @@ sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 
 import minigrad as mg  # noqa: E402 -- found by the path above
 import parity  # noqa: E402
-from minigrad.core.dispatch import kernels_of  # noqa: E402
+from minigrad.core.dispatch import get_kernels  # noqa: E402
 from minigrad.core.graph import Node, topological  # noqa: E402
 from samples import Sample, all_samples  # noqa: E402
 
 COLUMNS = ("forward", "gradient", "second order")
 
 
-def steps(tensors) -> set[str]:
+def operations_behind(tensors) -> set[str]:
     """Return the operations in the graph behind `tensors`."""
     roots = [x._edge() for x in tensors]
     return {node._op.name for node in topological([r for r in roots if isinstance(r, Node)]) if node._op is not None}
 
 
-def reached(sample: Sample) -> tuple[set[str], set[str], set[str]]:
+def reached_operations(sample: Sample) -> tuple[set[str], set[str], set[str]]:
     """Return the operations that a sample and its gradients compute, and those whose rule runs once and twice."""
     computed: set[str] = set()
     first: set[str] = set()
     second: set[str] = set()
-    with mg.tap(lambda call: computed.add(call.op)), suppress(*parity.REFUSED):
-        outputs, leaves = parity.called(sample, mg.tensor, parity.ours(), parity.FLOATS[0], "contiguous")
+    with mg.tap(lambda call: computed.add(call.op)), suppress(*parity.EXPECTED_ERRORS):
+        outputs, leaves = parity.call_sample(
+            sample, mg.tensor, parity.minigrad_functions(), parity.FLOATS[0], "contiguous"
+        )
         roots = [x for x in outputs if x.requires_grad]
-        first = steps(roots)
+        first = operations_behind(roots)
         if not roots:
             return computed, set(), set()
         inputs = [x for x in leaves if x.requires_grad]
         weights = [mg.ones(*x.shape, dtype=x.dtype) for x in roots]
         grads = mg.grad(roots, inputs, weights, create_graph=True, allow_unused=True)
-        behind = [g for g in grads if g is not None and g.requires_grad]
-        second = steps(behind)
-        if behind:
-            mg.grad(behind, inputs, [mg.ones(*g.shape, dtype=g.dtype) for g in behind], allow_unused=True)
+        differentiable_grads = [g for g in grads if g is not None and g.requires_grad]
+        second = operations_behind(differentiable_grads)
+        if differentiable_grads:
+            mg.grad(
+                differentiable_grads,
+                inputs,
+                [mg.ones(*g.shape, dtype=g.dtype) for g in differentiable_grads],
+                allow_unused=True,
+            )
     return computed, first | second, first
 
 
-def right(check: Callable[..., None], *args: object) -> str:
+def error_of(check: Callable[..., None], *args: object) -> str:
     """Return the error that `check` raises, or an empty string."""
     try:
         check(*args)
@@ -61,42 +68,44 @@ def right(check: Callable[..., None], *args: object) -> str:
     return ""
 
 
-def verdicts(sample: Sample, compare: bool) -> tuple[str, str, str]:
+def errors_of(sample: Sample, compare: bool) -> tuple[str, str, str]:
     """Return the errors of a sample's values, gradients and second gradients."""
     value = gradient = second = ""
     if compare and sample.parity:
-        value = right(parity.check_forward, sample, "float64", "contiguous")
-        gradient = right(parity.check_gradient, sample, "float64", "contiguous")
-    if not sample.kinked and parity.differentiable(sample):
-        gradient = gradient or right(parity.check_first, sample)
-        second = right(parity.check_second, sample)
+        value = error_of(parity.check_forward, sample, "float64", "contiguous")
+        gradient = error_of(parity.check_gradient, sample, "float64", "contiguous")
+    if not sample.kinked and parity.is_differentiable(sample):
+        gradient = gradient or error_of(parity.check_first, sample)
+        second = error_of(parity.check_second, sample)
     return value, gradient, second
 
 
-def table(compare: bool) -> tuple[list[str], bool]:
+def coverage_table(compare: bool) -> tuple[list[str], bool]:
     """Return the lines to print, and whether the table is complete and correct."""
     samples = all_samples()
     counts = {name: [0, 0, 0] for name in mg.OPS}
-    wrong: dict[str, list[str]] = {}
+    failures: dict[str, list[str]] = {}
     for key, sample in samples.items():
-        found = verdicts(sample, compare)
-        for column, (names, verdict) in enumerate(zip(reached(sample), found, strict=True)):
+        errors = errors_of(sample, compare)
+        for column, (names, verdict) in enumerate(zip(reached_operations(sample), errors, strict=True)):
             for name in names & counts.keys():
                 counts[name][column] += column == 0 or not sample.kinked
                 if verdict:
-                    wrong.setdefault(name, []).append(f"{COLUMNS[column]}, {key}: {verdict}")
+                    failures.setdefault(name, []).append(f"{COLUMNS[column]}, {key}: {verdict}")
     lines = [f"{'operation':24}" + "".join(f"{column:>14}" for column in COLUMNS)]
-    complete = not wrong
+    complete = not failures
     for name, row in counts.items():
-        computes, differentiable = bool(kernels_of(name)), mg.OPS[name].differentiable  # `pick` only marks an output
-        asked = (computes, differentiable, differentiable)
-        cells = [f"{n} ok" if n else "MISSING" if a else "–" for n, a in zip(row, asked, strict=True)]
+        computes, differentiable = bool(get_kernels(name)), mg.OPS[name].differentiable  # `pick` only marks an output
+        applicable = (computes, differentiable, differentiable)
+        cells = [f"{n} ok" if n else "MISSING" if a else "–" for n, a in zip(row, applicable, strict=True)]
         complete &= "MISSING" not in cells
-        lines.append(f"{name:24}" + "".join(f"{cell:>14}" for cell in cells) + ("  WRONG" if name in wrong else ""))
-    lines += [f"{name}: {line}" for name, found in wrong.items() for line in found]
-    peer = "values and gradients by PyTorch and central differences" if compare else "gradients by central differences"
+        lines.append(f"{name:24}" + "".join(f"{cell:>14}" for cell in cells) + ("  WRONG" if name in failures else ""))
+    lines += [f"{name}: {line}" for name, messages in failures.items() for line in messages]
+    method = (
+        "values and gradients by PyTorch and central differences" if compare else "gradients by central differences"
+    )
     lines.append(
-        f"{len(counts)} operations, {len(samples)} samples; {peer}: {'complete' if complete else 'NOT COMPLETE'}"
+        f"{len(counts)} operations, {len(samples)} samples; {method}: {'complete' if complete else 'NOT COMPLETE'}"
     )
     return lines, complete
 
@@ -106,8 +115,8 @@ if __name__ == "__main__":
     try:
         import torch  # noqa: F401
     except ImportError:
-        found, complete = table(compare=False)
+        table_lines, complete = coverage_table(compare=False)
     else:
-        found, complete = table(compare=True)
-    print(*found, sep="\n")
+        table_lines, complete = coverage_table(compare=True)
+    print(*table_lines, sep="\n")
     sys.exit(not complete)

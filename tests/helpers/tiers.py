@@ -13,16 +13,16 @@ from zlib import crc32
 
 import pytest
 
-__all__ = ["NIGHTLY", "choose_cases", "cross", "mark_nightly", "of_children", "select"]
+__all__ = ["NIGHTLY", "child_tier", "choose_cases", "cross", "mark_nightly", "select"]
 
 NIGHTLY = bool(os.environ.get("MINIGRAD_NIGHTLY"))
 T = TypeVar("T")
 
 
-def choose_cases(cases: Sequence[T], key: str, most: int) -> list[T]:
-    """Return all cases; in `make test` at most `most` of them, starting at a position that depends on `key`."""
+def choose_cases(cases: Sequence[T], key: str, limit: int) -> list[T]:
+    """Return all cases; in `make test` at most `limit` of them, starting at a position that depends on `key`."""
     start = 0 if NIGHTLY else crc32(key.encode())
-    return [cases[(start + k) % len(cases)] for k in range(len(cases) if NIGHTLY else min(most, len(cases)))]
+    return [cases[(start + k) % len(cases)] for k in range(len(cases) if NIGHTLY else min(limit, len(cases)))]
 
 
 def mark_nightly(cases: Iterable[Any], daily: Iterable[Any]) -> list[Any]:
@@ -31,31 +31,32 @@ def mark_nightly(cases: Iterable[Any], daily: Iterable[Any]) -> list[Any]:
     return [pytest.param(one, marks=[] if one in daily else [pytest.mark.nightly]) for one in cases]
 
 
-def cross(most: int, **axes: Iterable[Any]) -> pytest.MarkDecorator:
-    """Parametrise by the product of the axes; `make test` takes at most `most` values of the last axis for each row."""
+def cross(limit: int, **axes: Iterable[Any]) -> pytest.MarkDecorator:
+    """Parametrise by the product of the axes; `make test` takes at most `limit` values of the last axis for each
+    row."""
     *others, last = map(list, axes.values())
-    rows = [(*row, one) for row in product(*others) for one in choose_cases(last, repr(row), most)]
+    rows = [(*row, one) for row in product(*others) for one in choose_cases(last, repr(row), limit)]
     return pytest.mark.parametrize(tuple(axes), rows, ids=["-".join(map(str, row)) for row in rows])
 
 
 def select(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """Return the tests of the active tier, and those that are deselected."""
-    kept: list[pytest.Item] = []
-    left: list[pytest.Item] = []
+    selected: list[pytest.Item] = []
+    deselected: list[pytest.Item] = []
     for item in items:
-        (kept if _runs(item) else left).append(item)
-    return kept, left
+        (selected if _is_selected(item) else deselected).append(item)
+    return selected, deselected
 
 
-def of_children() -> str:
+def child_tier() -> str:
     """Return ``MINIGRAD_NIGHTLY`` for test files in a child process: in a slice they use the cases of `make test`."""
     return "all" if os.environ.get("MINIGRAD_NIGHTLY") == "all" else ""
 
 
-def _runs(item: pytest.Item) -> bool:
+def _is_selected(item: pytest.Item) -> bool:
     mark = item.get_closest_marker("nightly")
     part, _, count = os.environ.get("MINIGRAD_NIGHTLY", "").partition("/")
     if not NIGHTLY or not count:
         return NIGHTLY or mark is None
-    whole = mark is not None and mark.kwargs.get("whole", False)
-    return not whole and crc32(item.nodeid.encode()) % int(count) == int(part) % int(count)
+    is_whole = mark is not None and mark.kwargs.get("whole", False)
+    return not is_whole and crc32(item.nodeid.encode()) % int(count) == int(part) % int(count)

@@ -34,37 +34,47 @@ FAMILIES = (
     "torch.optim", "torch.optim.lr_scheduler", "torch.utils.data", "torch.autograd", "torch.cuda", "torch.linalg",
 )  # fmt: skip
 # Prefixes of internal names in `torch`: of its compilers, its other backends and its sub-byte dtypes.
-INNER = (
+INTERNAL_PREFIXES = (
     "batch_norm_", "cudnn_", "fbgemm_", "fused_", "import_ir", "miopen_", "mkldnn_", "parse_", "q_", "quantize", "sym_",
     "autocast_", "set_autocast", "get_autocast", "is_autocast", "native_", "fake_quantize", "choose_", "quantized_",
     "unify_", "merge_", "has_", "bits", "float4", "float8", "uint1", "uint2", "uint3", "uint4", "uint5", "uint6",
     "uint7", "int1", "int2", "int3", "int4", "int5", "int6", "int7", "quint", "qint", "sparse_", "rnn_", "gru", "lstm",
     "profiler_",
 )  # fmt: skip
-KEPT = {"uint16", "uint32", "uint64", "int16", "int32", "int64", "int8", "sparse_coo_tensor", "quantize_per_tensor"}
-ROOMS = {
+PUBLIC_EXCEPTIONS = {
+    "uint16",
+    "uint32",
+    "uint64",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "sparse_coo_tensor",
+    "quantize_per_tensor",
+}
+PUBLIC_MODULES = {
     "amp", "autograd", "backends", "compiler", "cuda", "distributed", "distributions", "export", "fft", "func", "fx",
     "hub", "jit", "linalg", "masked", "mps", "multiprocessing", "nested", "nn", "optim", "profiler",
     "quantization", "random", "signal", "sparse", "special", "testing", "utils", "xpu",
 }  # fmt: skip
 
 
-def is_public(family: str, name: str, thing: object) -> bool:
+def is_public(family: str, name: str, value: object) -> bool:
     if name.startswith("_") or name.endswith("_copy"):
         return False
-    if isinstance(thing, types.ModuleType):
-        return family == "torch" and name in ROOMS
-    home = getattr(thing, "__module__", None) or ""
+    if isinstance(value, types.ModuleType):
+        return family == "torch" and name in PUBLIC_MODULES
+    home = getattr(value, "__module__", None) or ""
     if family == "torch":
-        if name.startswith(INNER) and name not in KEPT:
+        if name.startswith(INTERNAL_PREFIXES) and name not in PUBLIC_EXCEPTIONS:
             return False
-        if isinstance(thing, type) and not issubclass(thing, torch.Tensor) and not home.startswith("torch.autograd"):
-            return name in KNOWN
+        if isinstance(value, type) and not issubclass(value, torch.Tensor) and not home.startswith("torch.autograd"):
+            return name in PUBLIC_TYPES
         return not name.isupper() and name not in ("PRIVATE_OPS", "classproperty")
     if family == "torch.nn.functional":
         return (
-            callable(thing)
-            and not inspect.isclass(thing)
+            callable(value)
+            and not inspect.isclass(value)
             and not name.startswith(("has_torch", "handle_torch", "Optional"))
         )
     if family == "torch.cuda":
@@ -74,90 +84,100 @@ def is_public(family: str, name: str, thing: object) -> bool:
     return not home.startswith("typing")
 
 
-KNOWN = {"Generator", "Size", "device", "dtype", "finfo", "iinfo", "memory_format", "layout", "Stream", "Event"}
+PUBLIC_TYPES = {"Generator", "Size", "device", "dtype", "finfo", "iinfo", "memory_format", "layout", "Stream", "Event"}
 
 
 @cache
 def names(family: str) -> dict[str, str]:
     """Return the public names of a family, each with its signatures."""
-    place = torch.Tensor if family == "torch.Tensor" else import_module(family)
-    listed = (
-        dir(place) if family in ("torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.linalg") else None
+    namespace = torch.Tensor if family == "torch.Tensor" else import_module(family)
+    candidates = (
+        dir(namespace)
+        if family in ("torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.linalg")
+        else None
     )
-    listed = listed or getattr(place, "__all__", dir(place))
-    public = sorted({name for name in listed if is_public(family, name, getattr(place, name, None))})
-    return {name: forms(family, name, getattr(place, name, None)) for name in public}
+    candidates = candidates or getattr(namespace, "__all__", dir(namespace))
+    public = sorted({name for name in candidates if is_public(family, name, getattr(namespace, name, None))})
+    return {name: signatures(family, name, getattr(namespace, name, None)) for name in public}
 
 
 # --- signatures ---
 
-GENERAL = {"out", "names"}  # which minigrad's functions do not accept
+OMITTED_PARAMETERS = {"out", "names"}  # which minigrad's functions do not accept
 BUILT_IN = {"torch": ("_VariableFunctions.pyi", ""), "torch.Tensor": ("__init__.pyi", "TensorBase")}
 BUILT_IN["torch.nn.functional"] = ("_nn.pyi", "")
 WRONG_STUBS = {"torch.Tensor.copy_", "torch.Tensor.requires_grad_"}  # whose parameter names are wrong
 
 
-def forms(family: str, name: str, thing: object) -> str:
+def signatures(family: str, name: str, value: object) -> str:
     """Return the signatures of a function or class, as "(input,dim=)"; empty if they are unknown."""
     try:
-        taken = list(inspect.signature(thing).parameters.values())
+        parameters = list(inspect.signature(value).parameters.values())
     except (TypeError, ValueError):
-        taken = []
-    if taken and taken[0].name in ("self", "cls"):
-        taken = taken[1:]
-    named = [p for p in taken if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    found = [form([(p.name, p.default is not p.empty) for p in named])] if named else []
-    if not named and callable(thing) and not isinstance(thing, type):
-        found = in_stubs(family, name) or documented(thing)
-    return f"({'|'.join(found)})" if any(found) else ""
+        parameters = []
+    if parameters and parameters[0].name in ("self", "cls"):
+        parameters = parameters[1:]
+    keyword_parameters = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    signatures_found = (
+        [format_signature([(p.name, p.default is not p.empty) for p in keyword_parameters])]
+        if keyword_parameters
+        else []
+    )
+    if not keyword_parameters and callable(value) and not isinstance(value, type):
+        signatures_found = stub_signatures(family, name) or docstring_signature(value)
+    return f"({'|'.join(signatures_found)})" if any(signatures_found) else ""
 
 
-def form(taken: list[tuple[str, bool]]) -> str:
-    kept = [(name, default) for name, default in taken if name[0] != "_" and name not in GENERAL]
-    return ",".join(f"{name}{'=' * default}" for name, default in kept)
+def format_signature(parameters: list[tuple[str, bool]]) -> str:
+    shown = [(name, default) for name, default in parameters if name[0] != "_" and name not in OMITTED_PARAMETERS]
+    return ",".join(f"{name}{'=' * default}" for name, default in shown)
 
 
-def in_stubs(family: str, name: str) -> list[str]:
+def stub_signatures(family: str, name: str) -> list[str]:
     """Return the signatures of a function written in C++, from PyTorch's own stubs."""
     if f"{family}.{name}" in WRONG_STUBS or family not in BUILT_IN:
         return []
-    found = stubs(family).get(name) or (stubs("torch").get(name) if family == "torch.nn.functional" else None)
-    return list(dict.fromkeys(found or []))
+    signatures_found = stubs(family).get(name) or (
+        stubs("torch").get(name) if family == "torch.nn.functional" else None
+    )
+    return list(dict.fromkeys(signatures_found or []))
 
 
 @cache
 def stubs(family: str) -> dict[str, list[str]]:
-    file, kind = BUILT_IN[family]
+    file, class_name = BUILT_IN[family]
     body = ast.parse((Path(import_module("torch").__file__).parent / "_C" / file).read_text(encoding="utf-8")).body
-    if kind:
-        body = next(x.body for x in body if isinstance(x, ast.ClassDef) and x.name == kind)
-    found: dict[str, list[str]] = {}
+    if class_name:
+        body = next(x.body for x in body if isinstance(x, ast.ClassDef) and x.name == class_name)
+    signatures_by_name: dict[str, list[str]] = {}
     for function in body:
-        if isinstance(function, ast.FunctionDef) and not of_named_tensors(function):
-            found.setdefault(function.name, []).append(form(list(taken_by(function.args, bool(kind)))))
-    return found
+        if isinstance(function, ast.FunctionDef) and not takes_named_dims(function):
+            signatures_by_name.setdefault(function.name, []).append(
+                format_signature(list(parameters_of(function.args, bool(class_name))))
+            )
+    return signatures_by_name
 
 
-def of_named_tensors(function: ast.FunctionDef) -> bool:
+def takes_named_dims(function: ast.FunctionDef) -> bool:
     """Whether it takes named dimensions, in addition to an overload without them."""
     return any(
         "EllipsisType" in ast.unparse(x.annotation) for x in ast.walk(function.args) if getattr(x, "annotation", None)
     )
 
 
-def taken_by(args: ast.arguments, is_method: bool) -> Iterator[tuple[str, bool]]:
-    placed = [*args.posonlyargs, *args.args]
-    first = len(placed) - len(args.defaults)
-    for k, x in enumerate(placed):
+def parameters_of(args: ast.arguments, is_method: bool) -> Iterator[tuple[str, bool]]:
+    positional = [*args.posonlyargs, *args.args]
+    first = len(positional) - len(args.defaults)
+    for k, x in enumerate(positional):
         if not (is_method and k == 0):
             yield "input" if x.arg == "self" else x.arg, k >= first
     for x in args.kwonlyargs:  # another overload has it without a default
         yield x.arg, True
 
 
-def documented(thing: object) -> list[str]:
+def docstring_signature(value: object) -> list[str]:
     """Return the signature in the first line of a docstring."""
-    first = (getattr(thing, "__doc__", None) or "").strip().partition("\n")[0]
+    first = (getattr(value, "__doc__", None) or "").strip().partition("\n")[0]
     text = first.partition("(")[2].rpartition(") -> ")[0]
     if not text:
         return []
@@ -166,7 +186,7 @@ def documented(thing: object) -> list[str]:
     except SyntaxError:
         return []
     assert isinstance(function, ast.FunctionDef)
-    return [form(list(taken_by(function.args, False)))]
+    return [format_signature(list(parameters_of(function.args, False)))]
 
 
 # --- the members of classes ---
@@ -180,23 +200,27 @@ OPERATORS = (
 @cache
 def members(family: str) -> dict[str, dict[str, str]]:
     """Return the members of each class of a family, without those inherited from a base in the table."""
-    place = import_module(family) if family != "torch.Tensor" else None
-    classes = {name: x for name in names(family) if isinstance(x := getattr(place, name, None), type)}
-    tabled = {getattr(import_module(home), name) for home, name in BASES}
-    found = {}
+    namespace = import_module(family) if family != "torch.Tensor" else None
+    classes = {name: x for name in names(family) if isinstance(x := getattr(namespace, name, None), type)}
+    table_classes = {getattr(import_module(home), name) for home, name in BASES}
+    members_by_class = {}
     for name, kind in classes.items():
-        own = {member for base in kind.__mro__ if is_own(base, kind, tabled) for member in vars(base)}
-        own = {x for x in own if is_member(kind, x) and not is_as_in_base(kind, x, tabled)}
-        if own and f"{family}.{name}" not in ANOTHER:
-            found[name] = {member: forms("", member, getattr(kind, member)) for member in sorted(own)}
-    return found
+        member_names = {
+            member for base in kind.__mro__ if lists_members_of(base, kind, table_classes) for member in vars(base)
+        }
+        member_names = {x for x in member_names if is_member(kind, x) and not is_as_in_base(kind, x, table_classes)}
+        if member_names and f"{family}.{name}" not in OMITTED_CLASSES:
+            members_by_class[name] = {
+                member: signatures("", member, getattr(kind, member)) for member in sorted(member_names)
+            }
+    return members_by_class
 
 
 BASES = (
     ("torch", "Tensor"), ("torch.nn", "Module"), ("torch.nn", "Sequential"), ("torch.optim", "Optimizer"),
     ("torch.optim.lr_scheduler", "LRScheduler"), ("torch.utils.data", "Dataset"), ("torch.utils.data", "Sampler"),
 )  # fmt: skip
-ANOTHER = {
+OMITTED_CLASSES = {
     "torch.Event",
     "torch.autograd.Function",
     "torch.Size",
@@ -205,7 +229,7 @@ ANOTHER = {
 }  # different in minigrad, or in the table itself
 
 
-def is_own(base: type, kind: type, tabled: set[type]) -> bool:
+def lists_members_of(base: type, kind: type, tabled: set[type]) -> bool:
     """Whether to list the members of a base with a class: the base is public and not in the table."""
     return base is kind or (base not in tabled and base.__module__.startswith("torch") and "._" not in base.__module__)
 
@@ -225,51 +249,57 @@ def is_member(kind: type, name: str) -> bool:
 def is_as_in_base(kind: type, member: str, tabled: set[type]) -> bool:
     """Whether a base in the table has the member, with the same signature."""
     base = next((base for base in kind.__mro__[1:] if base in tabled and hasattr(base, member)), None)
-    return base is not None and forms("", member, getattr(kind, member)) == forms("", member, getattr(base, member))
+    return base is not None and signatures("", member, getattr(kind, member)) == signatures(
+        "", member, getattr(base, member)
+    )
 
 
 # --- other modules ---
 
 
 @cache
-def others() -> dict[str, dict[str, str]]:
+def other_names() -> dict[str, dict[str, str]]:
     """Return the names of every public module that are not in the table, with the family that exports each object."""
     homes: dict[tuple[int, str], str] = {}
     for family in (*FAMILIES, "torch.distributions"):
-        place = torch.Tensor if family == "torch.Tensor" else import_module(family)
+        namespace = torch.Tensor if family == "torch.Tensor" else import_module(family)
         for name in names(family):
-            thing = getattr(place, name, None)
-            if isinstance(thing, type | types.FunctionType):
-                homes.setdefault((id(thing), name), family)
-    found: dict[str, dict[str, str]] = {}
+            value = getattr(namespace, name, None)
+            if isinstance(value, type | types.FunctionType):
+                homes.setdefault((id(value), name), family)
+    names_by_module: dict[str, dict[str, str]] = {}
     for path, module in modules():
-        tabled = names(path) if path in FAMILIES else {}
-        listed = [name for name in public_names(module) if name not in tabled]
-        things = {name: getattr(module, name, None) for name in listed}
-        own = {name: x for name, x in things.items() if home(x).startswith(path)}  # and not imported from elsewhere
-        found[path] = {name: homes.get((id(own.get(name)), name), "") for name in listed}
-    for path in [*found]:
+        table_names = names(path) if path in FAMILIES else {}
+        unlisted = [name for name in public_names(module) if name not in table_names]
+        values = {name: getattr(module, name, None) for name in unlisted}
+        own_values = {
+            name: x for name, x in values.items() if module_of(x).startswith(path)
+        }  # and not imported from elsewhere
+        names_by_module[path] = {name: homes.get((id(own_values.get(name)), name), "") for name in unlisted}
+    for path in [*names_by_module]:
         parent, _, name = path.rpartition(".")
         if parent and name not in (names(parent) if parent in FAMILIES else {}):
-            found[parent][name] = "."
+            names_by_module[parent][name] = "."
     tensor = names("torch.Tensor")
-    found["torch.Tensor"] = {name: "" for name in dir(torch.Tensor) if name[0] != "_" and name not in tensor}
-    return {path: dict(sorted(found[path].items())) for path in sorted(found) if found[path]}
+    names_by_module["torch.Tensor"] = {name: "" for name in dir(torch.Tensor) if name[0] != "_" and name not in tensor}
+    return {
+        path: dict(sorted(names_by_module[path].items())) for path in sorted(names_by_module) if names_by_module[path]
+    }
 
 
 def modules() -> Iterator[tuple[str, types.ModuleType | None]]:
     """Yield every public module of PyTorch, with None for one that needs a package that is not installed."""
-    waiting = [("torch", import_module("torch"))]
-    while waiting:
-        path, module = waiting.pop()
+    stack = [("torch", import_module("torch"))]
+    while stack:
+        path, module = stack.pop()
         yield path, module
         folder = Path(import_module("torch").__file__).parent.joinpath(*path.split(".")[1:])
-        for one in pkgutil.iter_modules([str(folder)]):
-            if not one.name.startswith("_"):
-                waiting.append((f"{path}.{one.name}", imported(f"{path}.{one.name}")))
+        for info in pkgutil.iter_modules([str(folder)]):
+            if not info.name.startswith("_"):
+                stack.append((f"{path}.{info.name}", import_quietly(f"{path}.{info.name}")))
 
 
-def imported(path: str) -> types.ModuleType | None:
+def import_quietly(path: str) -> types.ModuleType | None:
     quiet = io.StringIO()
     with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -285,32 +315,34 @@ def public_names(module: types.ModuleType | None) -> list[str]:
         return []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about deprecated names
-        things = {name: x for name, x in vars(module).items() if name[0] != "_" and not isinstance(x, types.ModuleType)}
+        values = {name: x for name, x in vars(module).items() if name[0] != "_" and not isinstance(x, types.ModuleType)}
     if module.__name__ == "torch":
-        return sorted(name for name, x in things.items() if home(x).partition(".")[0] not in sys.stdlib_module_names)
-    defined = [name for name, x in things.items() if home(x) == module.__name__]
+        return sorted(
+            name for name, x in values.items() if module_of(x).partition(".")[0] not in sys.stdlib_module_names
+        )
+    defined = [name for name, x in values.items() if module_of(x) == module.__name__]
     return sorted({name for name in getattr(module, "__all__", defined) if name[0] != "_"})
 
 
-def home(thing: object) -> str:
+def module_of(value: object) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about deprecated names
-        return getattr(thing, "__module__", None) or ""
+        return getattr(value, "__module__", None) or ""
 
 
-def text() -> str:
+def file_content() -> str:
     """Return the content of the file."""
     version = import_module("torch").__version__.partition("+")[0]
     lines = [f"# PyTorch {version}: public names, and what they take. By tests/helpers/torch_names.py."]
-    lines += [f"{family}: {' '.join(name + taken for name, taken in names(family).items())}" for family in FAMILIES]
+    lines += [f"{family}: {' '.join(name + marker for name, marker in names(family).items())}" for family in FAMILIES]
     for family in FAMILIES:
-        for kind, own in members(family).items():
-            lines.append(f".{family}.{kind}: {' '.join(name + taken for name, taken in own.items())}")
-    for path, own in others().items():
-        lines.append(f"+{path}: {' '.join(f'{name}={home}' if home else name for name, home in own.items())}")
+        for kind, group in members(family).items():
+            lines.append(f".{family}.{kind}: {' '.join(name + marker for name, marker in group.items())}")
+    for path, group in other_names().items():
+        lines.append(f"+{path}: {' '.join(f'{name}={home}' if home else name for name, home in group.items())}")
     return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
-    FILE.write_text(text(), encoding="utf-8")
+    FILE.write_text(file_content(), encoding="utf-8")
     print(*(f"{len(names(family)):5} {family}" for family in FAMILIES), sep="\n")

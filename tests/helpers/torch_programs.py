@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-HERE = Path(__file__).parents[1] / "torch_code"
+PROGRAM_FOLDER = Path(__file__).parents[1] / "torch_code"
 
-__all__ = ["PROGRAMS", "Program", "deterministic", "loaded"]
+__all__ = ["PROGRAMS", "Program", "load_program", "make_deterministic"]
 
 
 class Program(NamedTuple):
@@ -38,7 +38,7 @@ def masks(*shape: int) -> Callable[[Any], Any]:
     return lambda rng: (rng.random(shape) > 0.6).astype(np.float32)
 
 
-def greys(*shape: int) -> Callable[[Any], Any]:
+def random_images(*shape: int) -> Callable[[Any], Any]:
     return lambda rng: rng.random(shape, dtype=np.float32)
 
 
@@ -57,24 +57,24 @@ PROGRAMS = [
     program("lstm_lm", classes(11, 80), make="make_rnn"),
     program("gpt", classes(13, 4, 12), classes(13, 4, 12)),
     program("gpt", classes(13, 4, 12), classes(13, 4, 12), make="make_with_mask"),
-    program("vae", greys(6, 1, 8, 8)),
+    program("vae", random_images(6, 1, 8, 8)),
     program("dcgan", floats(5, 1, 16, 16), floats(5, 6, 1, 1)),
 ]
 
 
-def loaded(file: str, library: str) -> ModuleType:
+def load_program(file: str, library: str) -> ModuleType:
     """Return the program as a module that imports `library` instead of torch."""
-    path = HERE / f"{file}.py"
-    text = path.read_text(encoding="utf-8")
+    path = PROGRAM_FOLDER / f"{file}.py"
+    source = path.read_text(encoding="utf-8")
     if library != "torch":
-        text = re.sub(r"^import torch$", f"import {library} as torch", text, flags=re.MULTILINE)
-        text = re.sub(r"^(import|from) torch\b", rf"\1 {library}", text, flags=re.MULTILINE)
+        source = re.sub(r"^import torch$", f"import {library} as torch", source, flags=re.MULTILINE)
+        source = re.sub(r"^(import|from) torch\b", rf"\1 {library}", source, flags=re.MULTILINE)
     module = ModuleType(f"{library}_{file}")
-    exec(compile(text, str(path), "exec"), module.__dict__)  # tracebacks then show the file, whose lines match
+    exec(compile(source, str(path), "exec"), module.__dict__)  # tracebacks then show the file, whose lines match
     return module
 
 
-def deterministic(monkeypatch: Any, library: str, device: Any) -> None:
+def make_deterministic(monkeypatch: Any, library: str, device: Any) -> None:
     """Replace the random functions of `library` by draws from one new NumPy generator."""
     lib, rng = import_module(library), np.random.default_rng(7)
 

@@ -19,16 +19,16 @@ def network() -> Any:
             self.conv1 = nn.Conv2d(1, 8, 5, stride=2, padding=2, bias=False)
             self.conv2 = nn.Conv2d(8, 16, 3, stride=2, padding=1, bias=False)
             self.conv3 = nn.Conv2d(16, 16, 3, stride=2, padding=1, bias=False)
-            self.how = nn.Linear(16 * 4 * 4, 6)
+            self.localization = nn.Linear(16 * 4 * 4, 6)
 
-        def look(self, x):
-            seen = F.relu(F.instance_norm(self.conv1(x)))
-            seen = F.relu(F.instance_norm(self.conv2(seen)))
-            seen = F.relu(F.instance_norm(self.conv3(seen)))
-            return self.how(seen.flatten(1)).reshape(-1, 2, 3)
+        def localise(self, x):
+            features = F.relu(F.instance_norm(self.conv1(x)))
+            features = F.relu(F.instance_norm(self.conv2(features)))
+            features = F.relu(F.instance_norm(self.conv3(features)))
+            return self.localization(features.flatten(1)).reshape(-1, 2, 3)
 
         def forward(self, x):
-            return F.grid_sample(x, F.affine_grid(self.look(x), x.shape, align_corners=False), align_corners=False)
+            return F.grid_sample(x, F.affine_grid(self.localise(x), x.shape, align_corners=False), align_corners=False)
 
     return Warper()
 
@@ -43,8 +43,8 @@ def train(letters: Any, steps: int) -> Any:
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     for step in range(steps):
-        lying, _, theta = [torch.from_numpy(x.numpy()) for x in letters(64)]
-        loss = torch.nn.functional.mse_loss(model.look(lying), theta)
+        images, _, theta = [torch.from_numpy(x.numpy()) for x in letters(64)]
+        loss = torch.nn.functional.mse_loss(model.look(images), theta)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -5,14 +5,14 @@ import json
 
 import pytest
 
-from archived import read, written
+from checkpoint_files import load_bytes, save_bytes
 from minigrad.core.errors import DTypeError, FileFormatError
 from needs import needs
 
 needs("safetensors")
 
 
-def ours(tree, shape=(0,), **about):
+def file_with_tree(tree, shape=(0,), **about):
     """Return a file with the given tree and its valid checksum, as an attacker could create."""
     data = {"minigrad": "1", "tree": tree, **about}
     entry = json.dumps(["w", "F32", list(shape)]).encode()
@@ -34,20 +34,20 @@ TREES = {
 
 
 @pytest.mark.parametrize("case", TREES)
-def test_a_tree_that_goes_with_its_checksum_and_means_nothing_is_refused(case):
+def test_invalid_trees_with_valid_checksums_raise(case):
     with pytest.raises(FileFormatError, match="corrupt"):
-        read(ours(TREES[case]))
+        load_bytes(file_with_tree(TREES[case]))
 
 
-def test_more_dimensions_than_an_array_can_have_are_refused():
-    assert read(ours('{"$tensor": "w"}', (0, 3))).shape == (0, 3)
+def test_too_many_dimensions_raise():
+    assert load_bytes(file_with_tree('{"$tensor": "w"}', (0, 3))).shape == (0, 3)
     with pytest.raises(FileFormatError, match="maximum supported dimension"):
-        read(ours('{"$tensor": "w"}', (0,) * 65))
+        load_bytes(file_with_tree('{"$tensor": "w"}', (0,) * 65))
 
 
-def test_a_key_that_could_not_be_read_again_is_not_saved():
-    assert read(written({-(2**63): 1})) == {-(2**63): 1}
+def test_keys_beyond_64_bits_raise():
+    assert load_bytes(save_bytes({-(2**63): 1})) == {-(2**63): 1}
     with pytest.raises(
         DTypeError, match="has the key 9223372036854775808; supported keys are strings, and numbers of up to 64"
     ):
-        written({2**63: 1})
+        save_bytes({2**63: 1})

@@ -18,12 +18,12 @@ NAMES = {"a": -2.5, "b": 2, "both": (1, 2), "ti": SimpleNamespace(exp=math.exp, 
         *("b & 3 | 4 ^ 1", "~b << 2 >> 1", "not a", "b is b", "a is not b", "b in both", "a != b == 2", "+a"),
     ],
 )
-def test_an_expression_has_the_value_that_python_gives_it(text):
-    found, right = evaluate(ast.parse(text, mode="eval").body, NAMES), eval(text, {}, NAMES)
-    assert (type(found), found) == (type(right), right)
+def test_an_expression_has_its_python_value(text):
+    actual, expected = evaluate(ast.parse(text, mode="eval").body, NAMES), eval(text, {}, NAMES)
+    assert (type(actual), actual) == (type(expected), expected)
 
 
 @pytest.mark.parametrize("text", ["[a]", "lambda: a", "a if b else b", "(a := b)", "f'{a}'", "a and b"])
-def test_other_parts_are_refused(text):
+def test_other_expressions_raise(text):
     with pytest.raises(TypeError, match="unsupported expression"):
         evaluate(ast.parse(text, mode="eval").body, NAMES)

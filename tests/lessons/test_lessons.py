@@ -18,9 +18,9 @@ SOLUTIONS = sorted((Path(__file__).parents[2] / "notebooks" / "solutions").glob(
 def test_every_solution_passes_its_checks(solution, capsys):
     runpy.run_path(str(solution))
     lines = capsys.readouterr().out.splitlines()
-    asked = sorted(exercise for exercise in lessons.EXERCISES if exercise.startswith(solution.stem[:2]))
+    exercises = sorted(exercise for exercise in lessons.EXERCISES if exercise.startswith(solution.stem[:2]))
     assert [line.split(": ")[0] for line in lines if line.startswith(solution.stem[:2])] == [
-        f"{k} right" for k in asked
+        f"{k} right" for k in exercises
     ]
 
 
@@ -32,7 +32,7 @@ def test_there_is_a_solution_for_every_exercise():
 
 
 @pytest.mark.parametrize("lesson", sorted({mistake[0][:2] for mistake in MISTAKES}))
-def test_a_wrong_answer_hears_what_is_wrong(lesson, capsys):
+def test_a_wrong_answer_receives_an_explanation(lesson, capsys):
     def check(mistake):
         exercise, answer, sentence = mistake
         lessons.check(exercise, answer)
@@ -46,7 +46,7 @@ def test_a_wrong_answer_hears_what_is_wrong(lesson, capsys):
 
 @merge_cases
 @pytest.mark.parametrize("exercise", sorted(lessons.EXERCISES))
-def test_each_check_is_tried_with_at_least_two_mistakes(exercise):
+def test_each_check_has_at_least_two_known_mistakes(exercise):
     assert sum(mistake[0] == exercise for mistake in MISTAKES) >= 2
 
 
@@ -65,26 +65,26 @@ def test_a_blank_answer_is_not_yet_wrong(exercise, blank, capsys):
 @pytest.mark.parametrize("exercise", FUNCTIONS)
 @pytest.mark.parametrize("blank", [lambda *_: None, lambda *_: ...], ids=["None", "dots"])
 def test_a_function_without_a_body_is_not_yet_wrong(exercise, blank):
-    assert lessons.judge(exercise, blank).sentence.startswith("the function gives nothing back so far")
+    assert lessons.judge(exercise, blank).message.startswith("the function gives nothing back so far")
 
 
-def test_a_half_filled_dict_says_what_is_open():
+def test_a_half_filled_dict_lists_the_open_entries():
     assert lessons.judge("01.1", {"w": 0.125, "x": ..., "b": None}) == ("not yet", "still open: x, b.")
 
 
-def test_an_unknown_exercise_says_which_there_are():
+def test_an_unknown_exercise_lists_the_existing_ones():
     with pytest.raises(KeyError, match=re.escape("no exercise '9.9'; the exercises are 01.1, 01.2")):
         lessons.check("9.9", 1)
 
 
-def test_an_error_in_the_answer_comes_through_with_the_call_that_made_it():
+def test_an_error_in_the_answer_names_the_call():
     with pytest.raises(ZeroDivisionError) as caught:
         lessons.check("01.3", lambda a, b: (a / 0, 0, 0))
     assert caught.value.__notes__ == ["This happened when the check called your function with 6.0, 4.0."]
 
 
-def test_every_exercise_says_why_the_right_answer_is_right():
-    assert all(exercise.because.endswith(".") for exercise in lessons.EXERCISES.values())
+def test_every_exercise_explains_its_answer():
+    assert all(exercise.explanation.endswith(".") for exercise in lessons.EXERCISES.values())
 
 
 def test_the_test_flowers_are_ten_of_each_species():

@@ -26,22 +26,21 @@ RIGHT = {
 
 def nbgrader(course, *arguments):
     """Run nbgrader in a course, isolated from the user's settings."""
-    own = {f"JUPYTER_{kind}_DIR": str(course / "jupyter" / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
-    own["PATH"] = os.pathsep.join(
-        [str(Path(sys.executable).parent), os.environ["PATH"]]
-    )  # nbgrader runs alembic from there
-    env = {**os.environ, **own, "IPYTHONDIR": str(course / "ipython"), "PYTHONWARNINGS": "ignore"}
+    settings = {f"JUPYTER_{kind}_DIR": str(course / "jupyter" / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
+    # Nbgrader runs alembic from there.
+    settings["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    env = {**os.environ, **settings, "IPYTHONDIR": str(course / "ipython"), "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, "-m", "nbgrader", *arguments]
-    done = subprocess.run(command, cwd=course, env=env, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    child = subprocess.run(command, cwd=course, env=env, capture_output=True, text=True, timeout=300, check=False)
+    assert child.returncode == 0, child.stdout + child.stderr
+    return child.stdout + child.stderr
 
 
 def answer_of(cell):
     return cell.metadata.get("nbgrader", {}).get("grade_id", "").removeprefix("answer-01-")
 
 
-def handed_in(course, student, answers):
+def submit(course, student, answers):
     """Submit the released lesson with some answers."""
     notebook = nbformat.read(course / "release" / LESSON / f"{LESSON}.ipynb", as_version=4)
     for cell in notebook.cells:
@@ -55,28 +54,28 @@ def handed_in(course, student, answers):
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_a_lesson_is_given_out_as_it_is_and_graded_by_its_checks(tmp_path, capsys):
+def test_a_lesson_is_released_unchanged_and_graded_by_its_checks(tmp_path, capsys):
     assert cli.main(["course", str(tmp_path)]) == 0
     nbgrader(tmp_path, "generate_assignment", LESSON, "--create")
     released = nbformat.read(tmp_path / "release" / LESSON / f"{LESSON}.ipynb", as_version=4)
     stored = nbformat.read(SOLUTION.parents[1] / f"{LESSON}.ipynb", as_version=4)
     assert [cell.source for cell in released.cells] == [cell.source for cell in stored.cells], "answers stay open"
 
-    handed_in(tmp_path, "all", RIGHT)
-    handed_in(tmp_path, "one", {"1": RIGHT["1"].replace("1.0", "-1.0"), "2": RIGHT["2"]})
-    handed_in(tmp_path, "none", {})
+    submit(tmp_path, "all", RIGHT)
+    submit(tmp_path, "one", {"1": RIGHT["1"].replace("1.0", "-1.0"), "2": RIGHT["2"]})
+    submit(tmp_path, "none", {})
     nbgrader(tmp_path, "autograde", LESSON, "--create")
     nbgrader(tmp_path, "export", "--to", "grades.csv")
     header, *rows = (line.split(",") for line in (tmp_path / "grades.csv").read_text(encoding="utf-8").splitlines())
-    student, score, most = map(header.index, ("student_id", "score", "max_score"))
-    assert {row[student]: (float(row[score]), float(row[most])) for row in rows} == {
+    student, score, max_score = map(header.index, ("student_id", "score", "max_score"))
+    assert {row[student]: (float(row[score]), float(row[max_score])) for row in rows} == {
         "all": (3.0, 3.0),
         "one": (1.0, 3.0),
         "none": (0.0, 3.0),
     }
 
 
-def test_a_check_raises_only_where_it_is_graded(monkeypatch, capsys):
+def test_a_check_raises_only_during_grading(monkeypatch, capsys):
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
     with pytest.raises(AssertionError, match=r"01\.1 is open"):
         lessons.check("01.1", ...)
@@ -84,5 +83,5 @@ def test_a_check_raises_only_where_it_is_graded(monkeypatch, capsys):
         lessons.check("01.1", {"w": 1, "x": 1, "b": 1})
     runpy.run_path(str(SOLUTION))
     assert capsys.readouterr().out.splitlines()[2:] == [
-        f"01.{k} right: {lessons.EXERCISES[f'01.{k}'].because}" for k in (1, 2, 3)
+        f"01.{k} right: {lessons.EXERCISES[f'01.{k}'].explanation}" for k in (1, 2, 3)
     ]

@@ -40,38 +40,38 @@ def check_stored(folder):
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
 
 
-def test_there_are_lessons():
-    assert [path.stem[:2] for path in LESSONS] == sorted({number[:2] for number in lessons.EXERCISES})
+def test_every_lesson_has_exercises():
+    assert [path.stem[:2] for path in LESSONS] == sorted({exercise[:2] for exercise in lessons.EXERCISES})
 
 
-def test_stored_lessons_are_normalised_and_agree_with_their_twins():
+def test_stored_lessons_are_normalised_and_match_their_scripts():
     result = check_stored(NOTEBOOKS)
     assert (result.returncode, result.stdout + result.stderr) == (0, "")
 
 
-def test_what_differs_from_run_to_run_is_not_stored():
-    sanitised = runpy.run_path(str(NOTEBOOKS / "build.py"))["sanitised"]
-    assert sanitised("<object at 0x7f3a0b1c2d4e>, not 0x1f") == "<object at ADDRESS>, not 0x1f"
-    assert sanitised("9/9 [00:01<00:00, 12.5it/s]: 0.31 s") == "9/9 [CLOCK, RATE]: TIME"
+def test_nondeterministic_output_is_not_stored():
+    sanitise = runpy.run_path(str(NOTEBOOKS / "build.py"))["sanitise"]
+    assert sanitise("<object at 0x7f3a0b1c2d4e>, not 0x1f") == "<object at ADDRESS>, not 0x1f"
+    assert sanitise("9/9 [00:01<00:00, 12.5it/s]: 0.31 s") == "9/9 [CLOCK, RATE]: TIME"
 
 
-def test_the_check_names_what_is_not_in_order(tmp_path):
+def test_the_check_lists_all_problems(tmp_path):
     for name in ("build.py", "sanitize.cfg"):
         (tmp_path / name).write_bytes((NOTEBOOKS / name).read_bytes())
     first, second, third = LESSONS[:3]
     for path in (first, second, third):
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    twin = first.with_suffix(".py")
-    (tmp_path / twin.name).write_text(twin.read_text(encoding="utf-8") + "\n# %%\n1 + 1\n", encoding="utf-8")
-    restless = second.read_text(encoding="utf-8").replace('"execution_count": 1,', '"execution_count": 7,')
-    (tmp_path / second.name).write_text(restless, encoding="utf-8")
+    script = first.with_suffix(".py")
+    (tmp_path / script.name).write_text(script.read_text(encoding="utf-8") + "\n# %%\n1 + 1\n", encoding="utf-8")
+    unnormalised = second.read_text(encoding="utf-8").replace('"execution_count": 1,', '"execution_count": 7,')
+    (tmp_path / second.name).write_text(unnormalised, encoding="utf-8")
     (tmp_path / second.with_suffix(".py").name).write_bytes(second.with_suffix(".py").read_bytes())
 
     result = check_stored(tmp_path)
 
     assert result.returncode == 1
     assert result.stdout.splitlines() == [
-        f"{first.name} and {twin.name} differ",
+        f"{first.name} and {script.name} differ",
         f"{second.name} is not normalised",
         f"{third.with_suffix('.py').name} is missing",
         "To fix this, run: make notebooks",
@@ -84,12 +84,12 @@ def test_headings_begin_at_one_and_skip_no_level(path):
     levels = [len(marks) for marks in re.findall(r"^(#+) ", prose(path), re.MULTILINE)]
     assert levels[0] == 1
     assert levels.count(1) == 1
-    assert all(below <= above + 1 for above, below in pairwise(levels))
+    assert all(level <= previous + 1 for previous, level in pairwise(levels))
 
 
 @merge_cases
 @lesson
-def test_a_lesson_asks_guesses_builds_draws_steps_compares_and_breaks(path):
+def test_a_lesson_has_all_sections_in_order(path):
     headings = "\n".join(re.findall(r"^## (.*)$", prose(path), re.MULTILINE))
     steps = ["question", "uess", "Build it", "Draw it", "Step it", "Compare with the library", "Break it", "Exercises"]
     positions = [headings.find(step) for step in steps]
@@ -99,14 +99,14 @@ def test_a_lesson_asks_guesses_builds_draws_steps_compares_and_breaks(path):
 
 @merge_cases
 @lesson
-def test_a_lesson_has_three_to_six_exercises_each_with_its_check_still_open(path):
-    asked = sorted(exercise for exercise in lessons.EXERCISES if exercise.startswith(path.stem[:2]))
-    assert 3 <= len(asked) <= 6
+def test_a_lesson_has_three_to_six_open_exercises(path):
+    exercises = sorted(exercise for exercise in lessons.EXERCISES if exercise.startswith(path.stem[:2]))
+    assert 3 <= len(exercises) <= 6
     checks = [cell for cell in cells(path, "code") if "lessons.check(" in cell.source]
-    numbers = [re.search(r'check\("(.*?)"', cell.source).group(1) for cell in checks]
-    assert numbers == asked
-    assert len(re.findall(r"^### Exercise", prose(path), re.MULTILINE)) == len(asked)
-    for cell, exercise in zip(checks, numbers, strict=True):
+    checked = [re.search(r'check\("(.*?)"', cell.source).group(1) for cell in checks]
+    assert checked == exercises
+    assert len(re.findall(r"^### Exercise", prose(path), re.MULTILINE)) == len(exercises)
+    for cell, exercise in zip(checks, checked, strict=True):
         assert len(lines_of_code(cell)) == 1, "the answer must be in the cell before, as nbgrader requires"
         assert cell.outputs[0].text.startswith(f"{exercise} not yet: ")
 
@@ -122,7 +122,7 @@ def test_stored_cells_have_run_without_error(path):
 
 @merge_cases
 @lesson
-def test_what_a_cell_prints_is_stored_in_one_piece(path):
+def test_a_cell_has_at_most_one_stream_output(path):
     for cell in cells(path, "code"):
         assert [output.output_type for output in cell.outputs].count("stream") <= 1, cell.source
 
@@ -134,33 +134,33 @@ def test_no_cell_that_builds_is_longer_than_fifteen_lines(path):
         assert len(lines_of_code(cell)) <= 15, cell.source
 
 
-def test_lesson_one_builds_value_in_as_many_lines_as_it_says():
+def test_lesson_one_states_the_line_count_of_value():
     value = next(cell for cell in cells(LESSONS[0], "code") if cell.source.startswith("class Value"))
     assert f"in {len(lines_of_code(value))} lines" in prose(LESSONS[0])
 
 
 @merge_cases
 @lesson
-def test_every_picture_comes_with_a_sentence_on_what_is_seen(path):
+def test_every_picture_is_explained_in_the_text(path):
     notebook = nbformat.read(path, as_version=4).cells
     for position, cell in enumerate(notebook):
         kinds = {kind for output in cell.get("outputs", ()) for kind in output.get("data", ())}
         if kinds & {"image/png", "image/svg+xml", "text/html"}:
-            around = " ".join(other.source for other in notebook[max(0, position - 2) : position + 2])
-            assert "You should" in around or "you should" in around, cell.source
+            text = " ".join(other.source for other in notebook[max(0, position - 2) : position + 2])
+            assert "You should" in text or "you should" in text, cell.source
 
 
 @merge_cases
 @lesson
-def test_every_picture_is_told_in_words_of_its_own(path):
-    words = [
+def test_every_picture_has_a_unique_alt_text(path):
+    alt_texts = [
         output.metadata["image/png"]["alt"]
         for cell in cells(path, "code")
         for output in cell.outputs
         if "image/png" in output.get("data", {})
     ]
-    assert len(set(words)) == len(words)
-    for alt in words:
+    assert len(set(alt_texts)) == len(alt_texts)
+    for alt in alt_texts:
         assert 50 < len(alt) <= 320
         assert alt[-1] in ".?!)"
         assert not set("\\$*`[]") & set(alt)
@@ -168,13 +168,13 @@ def test_every_picture_is_told_in_words_of_its_own(path):
 
 @merge_cases
 @lesson
-def test_a_lesson_imports_what_comes_with_minigrad(path):
+def test_a_lesson_imports_only_dependencies_of_minigrad(path):
     """So the lesson is the same whatever else is installed, and CI runs it once."""
     tree = ast.parse(path.with_suffix(".py").read_text(encoding="utf-8"))
     names = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
     names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    brought = {"IPython", "ipywidgets", "matplotlib", "minigrad", "minigrad_viz", "numpy", "taichi", "tqdm"}
-    assert {name.partition(".")[0] for name in names} <= brought | sys.stdlib_module_names
+    dependencies = {"IPython", "ipywidgets", "matplotlib", "minigrad", "minigrad_viz", "numpy", "taichi", "tqdm"}
+    assert {name.partition(".")[0] for name in names} <= dependencies | sys.stdlib_module_names
 
 
 @merge_cases

@@ -5,13 +5,13 @@ import math
 import minigrad as mg
 
 
-def in_order_by(seen_type, operands):
+def in_order_by(visited_type, operands):
     def is_in_order(values):
-        seen = seen_type()
+        visited = visited_type()
         for value in values:
-            if any(isinstance(x, mg.Value) and x not in seen for x in operands(value)):
+            if any(isinstance(x, mg.Value) and x not in visited for x in operands(value)):
                 return False
-            seen.add(value) if seen_type is set else seen.append(value)
+            visited.add(value) if visited_type is set else visited.append(value)
         return True
 
     return is_in_order

@@ -3,25 +3,25 @@
 import minigrad as mg
 
 
-def overwrite(seen, value):
-    return ([event.contribution for event in seen if event.target is value] or [0.0])[-1]
+def overwrite(events, value):
+    return ([event.contribution for event in events if event.target is value] or [0.0])[-1]
 
 
-def add_equals(seen, value):
-    return sum(event.contribution for event in seen if event.target == value)
+def add_equals(events, value):
+    return sum(event.contribution for event in events if event.target == value)
 
 
-def add_all(seen, value):
-    return sum(event.contribution for event in seen)
+def add_all(events, value):
+    return sum(event.contribution for event in events)
 
 
-def add_totals(seen, value):
-    return sum(event.total for event in seen if event.target is value)
+def add_totals(events, value):
+    return sum(event.total for event in events if event.target is value)
 
 
-def none_for_no_events(seen, value):
-    found = [event.contribution for event in seen if event.target is value]
-    return sum(found) if found else None
+def none_for_no_events(events, value):
+    contributions = [event.contribution for event in events if event.target is value]
+    return sum(contributions) if contributions else None
 
 
 def descent(sign=-1.0, forget=True, move=True, extra=0):

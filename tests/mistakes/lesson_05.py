@@ -10,13 +10,17 @@ def run_program(program, leaves, copy=True, **other):
 
 
 def back(program, values, add=True, forward=False, swapped=False):
-    slopes = {"add": lambda x, y: (1, 1), "mul": lambda x, y: (x, y) if swapped else (y, x), "neg": lambda x: (-1,)}
+    derivatives = {
+        "add": lambda x, y: (1, 1),
+        "mul": lambda x, y: (x, y) if swapped else (y, x),
+        "neg": lambda x: (-1,),
+    }
     gradients = [0.0] * (len(values) - 1) + [1.0]
     rows = range(len(values) - len(program), len(values))
     for row in rows if forward else reversed(rows):
         op, *reads = program[row - len(values)]
-        for read, slope in zip(reads, slopes[op](*[values[k] for k in reads]), strict=True):
-            gradients[read] = (gradients[read] if add else 0.0) + gradients[row] * slope
+        for read, derivative in zip(reads, derivatives[op](*[values[k] for k in reads]), strict=True):
+            gradients[read] = (gradients[read] if add else 0.0) + gradients[row] * derivative
     return gradients
 
 

@@ -9,7 +9,7 @@ def softsign(snippet="a / (1 + ti.abs(a))", rule=rule):
     return {"snippet": snippet, "rule": rule}
 
 
-def moved(two=24e6, one=16e6, intensity=0.125):
+def bytes_moved(two=24e6, one=16e6, intensity=0.125):
     return {"two kernels": two, "one kernel": one, "operations per byte": intensity}
 
 
@@ -52,7 +52,7 @@ def behind(board, x, w, steps):
     return w, losses
 
 
-def here(board, x, w, steps):
+def compute_locally(board, x, w, steps):
     losses = []
     for _ in range(steps):
         losses.append(((w - x) ** 2).sum())
@@ -88,15 +88,15 @@ MISTAKES = [
     ("08.1", softsign(rule=lambda g, a: g / (1 + a) ** 2), "divides by 0. The denominator is 1 + |a|"),
     ("08.1", softsign(rule=lambda g, y: g * y), "g times the output"),
     ("08.1", "a / (1 + ti.abs(a))", "the answer should be a dict"),
-    ("08.2", moved(two=16e6), "one kernel writes it, the other reads it"),
-    ("08.2", moved(two=12e6), "that is one kernel"),
-    ("08.2", moved(two=6e6), "A float32 has four bytes"),
-    ("08.2", moved(two=24), "in megabytes"),
-    ("08.2", moved(one=12e6), "the result has to be written"),
-    ("08.2", moved(one=24e6), "the product never leaves the processor"),
-    ("08.2", moved(intensity=8), "Turn it over"),
-    ("08.2", moved(intensity=1 / 16), "two operations"),
-    ("08.2", moved(intensity=1 / 12), "Ask the fused one"),
+    ("08.2", bytes_moved(two=16e6), "one kernel writes it, the other reads it"),
+    ("08.2", bytes_moved(two=12e6), "that is one kernel"),
+    ("08.2", bytes_moved(two=6e6), "A float32 has four bytes"),
+    ("08.2", bytes_moved(two=24), "in megabytes"),
+    ("08.2", bytes_moved(one=12e6), "the result has to be written"),
+    ("08.2", bytes_moved(one=24e6), "the product never leaves the processor"),
+    ("08.2", bytes_moved(intensity=8), "Turn it over"),
+    ("08.2", bytes_moved(intensity=1 / 16), "two operations"),
+    ("08.2", bytes_moved(intensity=1 / 12), "Ask the fused one"),
     ("08.2", {"two kernels": 24e6, "one kernel": 16e6}, "operations per byte is missing from the dict"),
     ("08.3", learn(up_each=True), "in 1 step, x is uploaded 2 times. Do that before the loop"),
     ("08.3", learn(fetch_each=True), "in 1 step, w is uploaded 2 times"),
@@ -107,7 +107,7 @@ MISTAKES = [
     ("08.3", learn(far_losses=True), "the losses that you return are addresses"),
     ("08.3", learn(look=True), "in 1 step, there are 3 downloads"),
     ("08.3", behind, "has not changed"),
-    ("08.3", here, "right, but computed here"),
+    ("08.3", compute_locally, "right, but computed here"),
     ("08.3", numbers_for_addresses, "the board expects an address"),
     ("08.3", lambda board, x, w, steps: w, "return two things"),
     ("08.3", lambda board, x, w, steps: (board.get(board.run("move", 0, 1)), []), "has no kernel for 'move'"),

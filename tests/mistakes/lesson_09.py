@@ -12,10 +12,10 @@ def adam(p, g, memory, lr, corrected=True):
     return p - lr * memory["m"] / (1 - 0.9**t) / ((memory["s"] / (1 - 0.999**t)).sqrt() + 1e-8)
 
 
-def heavy(p, g, memory, lr, beta, ahead=lambda g, m, beta: m, kept=lambda g, m: m, share=1.0):
-    """Apply momentum, stepping along `ahead` and storing the result of `kept`."""
+def heavy(p, g, memory, lr, beta, ahead=lambda g, m, beta: m, store=lambda g, m: m, share=1.0):
+    """Apply momentum, stepping along `ahead` and storing the result of `store`."""
     m = beta * memory.get("m", 0) + share * g
-    memory["m"] = kept(g, m)
+    memory["m"] = store(g, m)
     return p - lr * ahead(share * g, m, beta)
 
 
@@ -54,10 +54,10 @@ MISTAKES = [
     ("09.2", heavy, "that is momentum as before"),
     ("09.2", lambda p, g, memory, lr, beta: nesterov(p, g, {}, lr, beta), "the memory is empty at each step"),
     ("09.2", lambda p, g, memory, lr, beta: nesterov(p, g, memory, -lr, beta), "uphill: subtract the step"),
-    ("09.2", lambda *given: nesterov(*given, kept=lambda g, m: g + 0.5 * m), "holds the look-ahead"),
-    ("09.2", lambda *given: nesterov(*given, share=0.5), "added with the factor 1 − β, as in Adam"),
-    ("09.2", lambda *given: heavy(*given, lambda g, m, beta: m + beta * m), "you step along m + β·m"),
-    ("09.2", lambda *given: heavy(*given, lambda g, m, beta: beta * m), "you step along β·m"),
+    ("09.2", lambda *args: nesterov(*args, store=lambda g, m: g + 0.5 * m), "holds the look-ahead"),
+    ("09.2", lambda *args: nesterov(*args, share=0.5), "added with the factor 1 − β, as in Adam"),
+    ("09.2", lambda *args: heavy(*args, lambda g, m, beta: m + beta * m), "you step along m + β·m"),
+    ("09.2", lambda *args: heavy(*args, lambda g, m, beta: beta * m), "you step along β·m"),
     ("09.2", lambda p, g, memory, lr, beta: (p, memory), "p after step 1 should be a tensor of shape (2,)"),
     ("09.3", {"first": 0.1, "tenth": 6.53, "beta2": 0.99}, "by how much m is too small"),
     ("09.3", {"first": 100.0, "tenth": 6.53, "beta2": 0.99}, "the step is divided by its root"),

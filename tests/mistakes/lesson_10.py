@@ -32,12 +32,12 @@ def line(g, x, k, stride):
 
 
 def pooled(g, x, k, add=True, begin=1, last=False):
-    found = [0.0] * len(x)
+    gradients = [0.0] * len(x)
     for i in range(len(g)):
         window = x[i : i + k].tolist()
         winner = k - 1 - window[::-1].index(max(window)) if last else window.index(max(window))
-        found[begin * i + winner] = (found[begin * i + winner] if add else 0.0) + g[i].item()
-    return found
+        gradients[begin * i + winner] = (gradients[begin * i + winner] if add else 0.0) + g[i].item()
+    return gradients
 
 
 def everyone(g, x, k, share=1.0):

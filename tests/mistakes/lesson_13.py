@@ -16,7 +16,7 @@ def table(rule):
     return lambda length, back: [[rule(t - s, back) for s in range(length)] for t in range(length)]
 
 
-def numbers(qkv=True, out=True, bias=1, norms=2, last=2, scores=True, heads=1, clocks=0):
+def count_parameters(qkv=True, out=True, bias=1, norms=2, last=2, scores=True, heads=1, clocks=0):
     def count(n, w, blocks):
         attention = (3 * w * w + 3 * w * bias) * heads + (w * w + w * bias if out else 0)
         block = attention + 8 * w * w + 5 * w * bias + 2 * norms * w
@@ -76,15 +76,15 @@ MISTAKES = [
     ("13.2", table(lambda behind, back: behind < 0 and behind > back), "Use `|`"),
     ("13.2", table(lambda behind, back: -math.inf if behind < 0 else 0.0), "has −∞ in it"),
     ("13.2", lambda length, back: [True] * length, "should have the shape (6, 6)"),
-    ("13.3", numbers(bias=0), "the biases of the linear layers are missing"),
-    ("13.3", numbers(norms=0, last=0), "the layer norms are missing"),
-    ("13.3", numbers(norms=1, last=1), "a gain and a bias"),
-    ("13.3", numbers(last=0), "the last norm is missing"),
-    ("13.3", numbers(out=False), "that combines the heads is missing"),
-    ("13.3", numbers(scores=False), "the linear layer that computes the scores is missing"),
-    ("13.3", numbers(clocks=24), "the clocks are computed, not learned"),
-    ("13.3", numbers(heads=2), "too many. Check the blocks by themselves"),
-    ("13.3", lambda n, w, blocks: numbers()(n, w, 1), "that is one block"),
+    ("13.3", count_parameters(bias=0), "the biases of the linear layers are missing"),
+    ("13.3", count_parameters(norms=0, last=0), "the layer norms are missing"),
+    ("13.3", count_parameters(norms=1, last=1), "a gain and a bias"),
+    ("13.3", count_parameters(last=0), "the last norm is missing"),
+    ("13.3", count_parameters(out=False), "that combines the heads is missing"),
+    ("13.3", count_parameters(scores=False), "the linear layer that computes the scores is missing"),
+    ("13.3", count_parameters(clocks=24), "the clocks are computed, not learned"),
+    ("13.3", count_parameters(heads=2), "too many. Check the blocks by themselves"),
+    ("13.3", lambda n, w, blocks: count_parameters()(n, w, 1), "that is one block"),
     ("13.4", lambda scores, t, k: draw(scores, t, k, times=True), "divide by the temperature, do not multiply"),
     ("13.4", lambda scores, t, k: draw(scores, 1.0, k), "the temperature is not in it"),
     ("13.4", lambda scores, t, k: draw(scores, t, len(scores)), "Leave only the best 2"),

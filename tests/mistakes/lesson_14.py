@@ -18,18 +18,18 @@ THETA = {
 def line(value=None, by_line=None, by_x=None):
     """Return the right sampler with some of its three results replaced by functions of a, b and u."""
 
-    def sample(numbers, x):
+    def sample(table, x):
         left = math.floor(x)
-        (a, b), u = numbers[left : left + 2], x - left
+        (a, b), u = table[left : left + 2], x - left
         two = by_line(a, b, u) if by_line else (1 - u, u)
-        slopes = [0.0] * left + list(two) + [0.0] * (len(numbers) - left - 2)
-        return value(a, b, u) if value else (1 - u) * a + u * b, slopes, by_x(a, b, u) if by_x else b - a
+        derivatives = [0.0] * left + list(two) + [0.0] * (len(table) - left - 2)
+        return value(a, b, u) if value else (1 - u) * a + u * b, derivatives, by_x(a, b, u) if by_x else b - a
 
     return sample
 
 
-def short(numbers, x):
-    value, _, by_x = line()(numbers, x)
+def short(values, x):
+    value, _, by_x = line()(values, x)
     return value, [1 - x % 1, x % 1], by_x
 
 
@@ -95,8 +95,8 @@ MISTAKES = [
     ("14.3", line(by_x=lambda a, b, u: a - b), "the wrong sign. It is the right element minus the left one"),
     ("14.3", line(by_x=lambda a, b, u: 0.0), "that is the derivative of rounding"),
     ("14.3", line(by_x=lambda a, b, u: u * (b - a)), "a straight line has one derivative"),
-    ("14.3", lambda numbers, x: line()(numbers, x)[0], "return three things"),
-    ("14.3", lambda numbers, x: line()(numbers, x)[:2], "this is 2 things"),
+    ("14.3", lambda values, x: line()(values, x)[0], "return three things"),
+    ("14.3", lambda values, x: line()(values, x)[:2], "this is 2 things"),
     ("14.4", exchanged, "the two are exchanged"),
     ("14.4", after(lambda a, s, b, t: s + t), "first applies to the shift of second, too"),
     ("14.4", after(lambda a, s, b, t: s), "the shift of second is lost"),

@@ -11,7 +11,7 @@ def prices(three=32e6, one=12e6, n=28_125):
 
 def each_once(replace=True, before=False, op_only=False, ordered=True, in_place=False):
     def function(program):
-        first, instead, kept = {}, {}, []
+        first, instead, remaining = {}, {}, []
         for op, reads, out in program:
             new = tuple(instead.get(x, x) for x in reads) if replace else reads
             key = op if op_only else (op, reads if before else new)
@@ -20,10 +20,10 @@ def each_once(replace=True, before=False, op_only=False, ordered=True, in_place=
                 instead[out] = first[key]
             else:
                 first[key] = out
-                kept.append((op, new, out))
+                remaining.append((op, new, out))
         if in_place:
-            program[:] = kept
-        return kept
+            program[:] = remaining
+        return remaining
 
     return function
 

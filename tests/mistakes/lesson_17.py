@@ -9,17 +9,17 @@ def still(**other):
     return {"A": True, "B": False, "C": True, "D": False, "E": True, "F": False, "G": False, **other}
 
 
-def doubling(partner=lambda rank, step: rank ^ 2**step, own=True, at_once=False, start=False, steps=None):
-    def function(numbers):
-        held, tables, step = numbers if at_once == "the list" else list(numbers), [], 0
-        tables = [list(held)] if start else []
-        while 2**step < len(numbers) if steps is None else step < steps:
-            new = held if at_once else [0.0] * len(held)
-            for rank in range(len(held)):
-                other = held[partner(rank, step) % len(held)]
-                new[rank] = held[rank] + other if own else other
-            held = new
-            tables.append(list(held))
+def doubling(partner=lambda rank, step: rank ^ 2**step, add_own=True, at_once=False, start=False, steps=None):
+    def function(values):
+        partial_sums, tables, step = values if at_once == "the list" else list(values), [], 0
+        tables = [list(partial_sums)] if start else []
+        while 2**step < len(values) if steps is None else step < steps:
+            new = partial_sums if at_once else [0.0] * len(partial_sums)
+            for rank in range(len(partial_sums)):
+                other = partial_sums[partner(rank, step) % len(partial_sums)]
+                new[rank] = partial_sums[rank] + other if add_own else other
+            partial_sums = new
+            tables.append(list(partial_sums))
             step += 1
         return tables
 
@@ -65,16 +65,16 @@ MISTAKES = [
     ("17.3", sum, "return a list of lists; this is a float"),
     ("17.3", doubling(at_once=True), "Read all first, then write"),
     ("17.3", doubling(at_once="the list"), "your function changes the list that it got"),
-    ("17.3", doubling(own=False), "they swap. Each has to add"),
+    ("17.3", doubling(add_own=False), "they swap. Each has to add"),
     ("17.3", doubling(lambda rank, step: rank ^ (step + 1)), "2**k in step k"),
     ("17.3", doubling(lambda rank, step: rank ^ 1), "the partner is r ^ 1 in each step"),
     ("17.3", doubling(lambda rank, step: rank + 2**step), "one sends and another answers"),
     ("17.3", doubling(lambda rank, step: rank + 1), "they add what the next one has"),
     ("17.3", doubling(start=True), "Is the one before them too many?"),
     ("17.3", doubling(steps=0), "there are 1 step(s), until 2**k is the number of workers"),
-    ("17.3", lambda numbers: doubling()(numbers)[-1], "after *each* step, a list of lists"),
-    ("17.3", lambda numbers: [[0.0] * len(numbers)] * 3, "there are 1 step(s)"),
-    ("17.3", lambda numbers: [[x + 1 for x in row] for row in doubling()(numbers)], "worker 0 has 12 after step 0"),
+    ("17.3", lambda values: doubling()(values)[-1], "after *each* step, a list of lists"),
+    ("17.3", lambda values: [[0.0] * len(values)] * 3, "there are 1 step(s)"),
+    ("17.3", lambda values: [[x + 1 for x in row] for row in doubling()(values)], "worker 0 has 12 after step 0"),
     ("17.4", 175e6, "the answer should be a dict"),
     ("17.4", costs(sent=43.75e6), "Each has four bytes"),
     ("17.4", costs(sent=87.5e6), "that is one way around"),

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mutants import MUTANTS, Mutant
-from needs import is_here
+from needs import is_available
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).parent / "results.txt"
@@ -26,13 +26,13 @@ PLAYER = "viz/minigrad_viz/static/player.js"  # built from viz/frontend/src
 PACKAGES = "viz/frontend/node_modules"
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 # What `make test` runs, without the test of this catalogue, which would detect every mutant by its source.
-WHOLE = ["--numprocesses", "2", "--dist", "loadscope", "--nbval", "--nbval-sanitize-with", "notebooks/sanitize.cfg"]
-WHOLE += ["tests", "minigrad", "viz/minigrad_viz", "notebooks", "--ignore", "tests/project/test_mutants.py"]
+ALL_TESTS = ["--numprocesses", "2", "--dist", "loadscope", "--nbval", "--nbval-sanitize-with", "notebooks/sanitize.cfg"]
+ALL_TESTS += ["tests", "minigrad", "viz/minigrad_viz", "notebooks", "--ignore", "tests/project/test_mutants.py"]
 FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?(?:\[.*?\])?)(?: - .*)?$", re.MULTILINE)
-WHERE = "import minigrad, minigrad_viz; print(minigrad.__file__, minigrad_viz.__file__)"
+PRINT_PATHS = "import minigrad, minigrad_viz; print(minigrad.__file__, minigrad_viz.__file__)"
 
 
-class Copy:
+class WorkingCopy:
     """A copy of the tracked files in their current state, from which Python imports minigrad."""
 
     def __init__(self, folder: Path, timeout: float) -> None:
@@ -45,7 +45,7 @@ class Copy:
                 shutil.copy2(ROOT / name, folder / name)
         if (ROOT / PACKAGES).is_dir():
             (folder / PACKAGES).symlink_to((ROOT / PACKAGES).resolve())
-        _, imported = self.run([sys.executable, "-c", WHERE], "/")
+        _, imported = self.run([sys.executable, "-c", PRINT_PATHS], "/")
         if not all(Path(file).is_relative_to(folder) for file in imported.split()):
             raise SystemExit(f"mutants: Python imports {imported} instead of the copy in {folder}")
 
@@ -63,58 +63,64 @@ class Copy:
             return None, child.communicate()[0]
 
     @contextmanager
-    def planted(self, mutant: Mutant) -> Iterator[None]:
+    def apply(self, mutant: Mutant) -> Iterator[None]:
         """Apply the mutant to the copy inside the block; rebuild the player if it changes the player's source."""
-        built = mutant.path.startswith("viz/frontend/src/")
-        files = [self.folder / name for name in [mutant.path, PLAYER][: 1 + built]]
-        before = [(file, file.read_bytes(), file.stat()) for file in files]
-        files[0].write_text(mutant.planted(files[0].read_text(encoding="utf-8")), encoding="utf-8")
+        rebuilds_player = mutant.path.startswith("viz/frontend/src/")
+        files = [self.folder / name for name in [mutant.path, PLAYER][: 1 + rebuilds_player]]
+        originals = [(file, file.read_bytes(), file.stat()) for file in files]
+        files[0].write_text(mutant.mutate(files[0].read_text(encoding="utf-8")), encoding="utf-8")
         try:
-            if built and self.run(["node", "viz/frontend/build.mjs"])[0]:
+            if rebuilds_player and self.run(["node", "viz/frontend/build.mjs"])[0]:
                 raise SystemExit(f"mutants: {mutant.name}: the player cannot be built.")
             yield
         finally:
-            for file, content, status in before:
+            for file, content, status in originals:
                 file.write_bytes(content)
                 os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))  # Python compares it with compiled modules
 
-    def notices(self, mutant: Mutant, whole: bool) -> tuple[bool, str]:
+    def kills(self, mutant: Mutant, run_all: bool) -> tuple[bool, str]:
         """Return whether a test kills the mutant, and which. A test that fails without the mutant does not count."""
-        for tests in [[f"tests/{name}" for name in mutant.tests], *([WHOLE] if whole else [])]:
-            with self.planted(mutant):
+        for tests in [[f"tests/{name}" for name in mutant.tests], *([ALL_TESTS] if run_all else [])]:
+            with self.apply(mutant):
                 status, printed = self.run([*PYTEST, "-x", *tests])
             if status is None:
                 return mutant.hangs, "timed out"
             if status == 5:
                 raise SystemExit(f"mutants: {mutant.name}: {' '.join(tests)} contain no tests.")
             if status:
-                found = FAILED.search(printed)
-                by = found[1] if found else f"pytest exited with {status}: {printed.strip()[-200:]!r}"
-                fails_unmutated = self.run([*PYTEST, *([found[1]] if found else ["--collect-only", *tests])])[0]
-                return not fails_unmutated, f"{by}{', which also fails without the mutant' if fails_unmutated else ''}"
+                match = FAILED.search(printed)
+                killer = match[1] if match else f"pytest exited with {status}: {printed.strip()[-200:]!r}"
+                fails_unmutated = self.run([*PYTEST, *([match[1]] if match else ["--collect-only", *tests])])[0]
+                return (
+                    not fails_unmutated,
+                    f"{killer}{', which also fails without the mutant' if fails_unmutated else ''}",
+                )
         return False, "–"
 
 
-def needed(mutant: Mutant) -> str:
+def missing_requirements(mutant: Mutant) -> str:
     """Return the missing requirements of the mutant's tests, or ""."""
     tools = ["node", "npm packages", "chromium", "playwright"] if mutant.path.endswith(".js") else []
-    return ", ".join(tool for tool in tools if not is_here(tool))
+    return ", ".join(tool for tool in tools if not is_available(tool))
 
 
-def machine() -> str:
+def header() -> str:
     """Return the header of the table: the date, the processor, its cores and Python's version."""
     info = Path("/proc/cpuinfo")
-    named = re.search(r"^model name\s*: (.+)$", info.read_text(), re.MULTILINE) if info.exists() else None
+    processor = re.search(r"^model name\s*: (.+)$", info.read_text(), re.MULTILINE) if info.exists() else None
     cores, python = os.cpu_count(), platform.python_version()
-    return f"# {datetime.date.today()}, {named[1] if named else platform.machine()}, {cores} cores, CPython {python}"
+    return (
+        f"# {datetime.date.today()}, {processor[1] if processor else platform.machine()}, {cores} cores, CPython "
+        f"{python}"
+    )
 
 
 def write_result(mutant: Mutant, line: str) -> None:
     """Write a mutant's row to the table, in catalogue order; keep other rows if they are from today."""
     head, *lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else [""]
-    known = {one.partition(" | ")[0]: one for one in lines if head == machine()} | {mutant.name: line}
-    rows = [known[one.name] for one in MUTANTS if one.name in known]
-    RESULTS.write_text("\n".join([machine(), *rows]) + "\n", encoding="utf-8")
+    rows_by_name = {one.partition(" | ")[0]: one for one in lines if head == header()} | {mutant.name: line}
+    rows = [rows_by_name[one.name] for one in MUTANTS if one.name in rows_by_name]
+    RESULTS.write_text("\n".join([header(), *rows]) + "\n", encoding="utf-8")
 
 
 def main() -> int:
@@ -129,23 +135,23 @@ def main() -> int:
     )
     parser.add_argument("--write", action="store_true", help="store the rows in tests/mutants/results.txt")
     options = parser.parse_args()
-    chosen = [one for one in MUTANTS if any(text in one.name or text in one.path for text in options.only)]
-    if not chosen:
+    selected = [one for one in MUTANTS if any(text in one.name or text in one.path for text in options.only)]
+    if not selected:
         parser.error(f"no mutant has {' or '.join(options.only)} in its name or path")
     counts = {True: 0, False: 0}
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copy = Copy(Path(folder).resolve(), options.timeout)
+        copy = WorkingCopy(Path(folder).resolve(), options.timeout)
         if options.sane:
-            status, printed = copy.run([*PYTEST, *sorted({f"tests/{name}" for one in chosen for name in one.tests})])
+            status, printed = copy.run([*PYTEST, *sorted({f"tests/{name}" for one in selected for name in one.tests})])
             print(printed)
             return int(status != 0)
-        for mutant in chosen:
-            if lacks := needed(mutant):
+        for mutant in selected:
+            if lacks := missing_requirements(mutant):
                 print(f"{mutant.name} | skipped: needs {lacks}", flush=True)
                 continue
             start = time.perf_counter()
-            killed, by = copy.notices(mutant, options.whole)
-            line = [mutant.name, "killed" if killed else "SURVIVED", by, f"{time.perf_counter() - start:.0f} s"]
+            killed, killer = copy.kills(mutant, options.whole)
+            line = [mutant.name, "killed" if killed else "SURVIVED", killer, f"{time.perf_counter() - start:.0f} s"]
             print(" | ".join(line), flush=True)
             counts[killed] += 1
             if options.write:

@@ -22,10 +22,10 @@ class Mutant:
     tests: tuple[str, ...]
     hangs: bool = False
 
-    def planted(self, text: str) -> str:
+    def mutate(self, source: str) -> str:
         """Return the mutated source of the file. Raises ValueError unless `old` occurs in it once."""
-        if text.count(self.old) != 1:
+        if source.count(self.old) != 1:
             raise ValueError(
-                f"{self.name}: {self.old!r} occurs {text.count(self.old)} times in {self.path}, expected 1."
+                f"{self.name}: {self.old!r} occurs {source.count(self.old)} times in {self.path}, expected 1."
             )
-        return text.replace(self.old, self.new)
+        return source.replace(self.old, self.new)

@@ -36,9 +36,9 @@ MUTANTS = (
     Mutant(
         "a batch norm without momentum weighs the first batch twice",
         "minigrad/nn/norm.py",
-        "momentum = 1.0 / (counts.item() + 1)",
-        "momentum = 1.0 / max(counts.item(), 1)",
-        ("nn/test_layer.py", "functional/test_normalization.py"),
+        "momentum = 1.0 / (batch_counter.item() + 1)",
+        "momentum = 1.0 / max(batch_counter.item(), 1)",
+        ("nn/test_layer_utils.py", "functional/test_normalization.py"),
     ),
     Mutant(
         "a resumed loader repeats the last batch",
@@ -50,7 +50,7 @@ MUTANTS = (
     Mutant(
         "the checksum of an archive is not compared",
         "minigrad/data/official.py",
-        "            check(archive, CIFAR10)\n",
+        "            verify_checksum(archive, CIFAR10)\n",
         "",
         ("data/test_official.py",),
     ),
@@ -65,8 +65,8 @@ MUTANTS = (
     Mutant(
         "a safetensors file with a wrong checksum is read",
         "minigrad/io/tensors.py",
-        'if described.get("sha256") != _digest(described.get("tree", ""), found):',
-        'if not described.get("sha256"):',
+        'if metadata.get("sha256") != _digest(metadata.get("tree", ""), entries):',
+        'if not metadata.get("sha256"):',
         ("io/test_io.py",),
     ),
     Mutant(
@@ -79,8 +79,8 @@ MUTANTS = (
     Mutant(
         "a divergence of normal distributions has a sign wrong",
         "minigrad/distributions/kl.py",
-        "(ratio * ratio + apart * apart - 1) - ratio.log()",
-        "(ratio * ratio + apart * apart - 1) + ratio.log()",
+        "(ratio * ratio + z * z - 1) - ratio.log()",
+        "(ratio * ratio + z * z - 1) + ratio.log()",
         ("distributions/test_distributions.py",),
     ),
     Mutant(
@@ -107,8 +107,8 @@ MUTANTS = (
     Mutant(
         "the mean of a metric forgets that batches differ in size",
         "minigrad/training/evaluation.py",
-        "self.totals[name] += number * count",
-        "self.totals[name] += number",
+        "self.totals[name] += value * count",
+        "self.totals[name] += value",
         ("training/test_evaluation.py",),
     ),
     Mutant(
@@ -121,8 +121,8 @@ MUTANTS = (
     Mutant(
         "a replica sums the gradients of its micro-batches without weights",
         "minigrad/distributed/replica.py",
-        "part = part * (weight / total)",
-        "part = part * 1.0",
+        "partial_gradient = partial_gradient * (weight / total)",
+        "partial_gradient = partial_gradient * 1.0",
         ("distributed/test_distributed.py",),
     ),
     Mutant(
@@ -135,7 +135,7 @@ MUTANTS = (
     Mutant(
         "importing minigrad registers no handler for interrupted cells",
         "minigrad/__init__.py",
-        "modes.listen()\n",
+        "modes.register_cell_callback()\n",
         "",
         ("core/test_modes.py",),
     ),
@@ -156,8 +156,8 @@ MUTANTS = (
     Mutant(
         "a newer lesson overwrites one that was changed",
         "minigrad/cli/lessons.py",
-        "(there is None or sha256(there).hexdigest() != before)",
-        "there is None",
+        "(existing is None or sha256(existing).hexdigest() != previous_digest)",
+        "existing is None",
         ("cli/test_lessons.py",),
     ),
     Mutant(

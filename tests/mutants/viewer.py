@@ -8,8 +8,8 @@ MUTANTS = (
     Mutant(
         "no alarm reports saturated activations",
         "viz/minigrad_viz/trace/alarms.py",
-        "_faded, _dead, _saturated, _left_over)",
-        "_faded, _dead, _left_over)",
+        "_faded_gradients, _dead_relus, _saturated_nodes, _stale_gradients)",
+        "_faded_gradients, _dead_relus, _stale_gradients)",
         ("viz/trace/test_alarms.py",),
     ),
     Mutant(
@@ -29,16 +29,16 @@ MUTANTS = (
     Mutant(
         "a player accepts values for leaves that do not exist",
         "viz/minigrad_viz/widget/widget.py",
-        "if name not in numbers and _element(self.trace, name) is None:",
-        "if name not in numbers and not numbers:",
+        "if name not in scalar_leaves and _find_element(self.trace, name) is None:",
+        "if name not in scalar_leaves and not scalar_leaves:",
         ("viz/widget/test_widget.py",),
     ),
     Mutant(
         "watch shows the squared size of an update",
-        "viz/minigrad_viz/widget/watching.py",
-        'layer.update = sums[k, "update"] ** 0.5 / weight',
-        'layer.update = sums[k, "update"] / weight',
-        ("viz/widget/test_watching.py",),
+        "viz/minigrad_viz/widget/watcher.py",
+        'layer.update_ratio = sums[k, "update"] ** 0.5 / weight',
+        'layer.update_ratio = sums[k, "update_ratio"] / weight',
+        ("viz/widget/test_watcher.py",),
     ),
     Mutant(
         "a step of a pass has the derivative of the edge before",
@@ -50,7 +50,7 @@ MUTANTS = (
     Mutant(
         "the key B does nothing",
         "viz/frontend/src/panels/keyboard.js",
-        "{ b: toggleNodeStop }",
+        "{ b: toggleNodeBreakpoint }",
         "{}",
         ("viz/browser/test_keyboard.py",),
     ),
@@ -92,8 +92,8 @@ MUTANTS = (
     Mutant(
         "a failed claim is not set in bold",
         "book/_ext/measured.py",
-        'if held == "NOT" else',
-        'if held == "not" else',
+        'if verdict_text == "NOT" else',
+        'if verdict_text == "not" else',
         ("book/test_pages.py",),
     ),
 )

@@ -14,12 +14,12 @@ from minigrad import nn
 from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.nn import init
 
-MANY = (200, 150)
+SHAPE = (200, 150)
 COUNT = 200 * 150
-OFF = 6 / math.sqrt(COUNT)
+TOLERANCE = 6 / math.sqrt(COUNT)
 
 
-def drawn(fill, *args, shape=MANY, **keywords):
+def filled(fill, *args, shape=SHAPE, **keywords):
     """Return a tensor filled by `fill` with a fixed seed."""
     mg.manual_seed(3)
     x = mg.full(shape, 99.0)
@@ -27,65 +27,65 @@ def drawn(fill, *args, shape=MANY, **keywords):
     return x
 
 
-def check_even(x, bound):
+def check_uniform(x, bound):
     assert 0.999 * bound < x.abs().max().item() <= bound
-    assert abs(x.mean().item()) < OFF * bound
-    assert x.std().item() == pytest.approx(bound / math.sqrt(3), rel=OFF)
+    assert abs(x.mean().item()) < TOLERANCE * bound
+    assert x.std().item() == pytest.approx(bound / math.sqrt(3), rel=TOLERANCE)
 
 
 def check_normal(x, std):
-    assert abs(x.mean().item()) < OFF * std
-    assert x.std().item() == pytest.approx(std, rel=OFF)
-    assert (x.abs() < std).to(mg.float32).mean().item() == pytest.approx(math.erf(1 / math.sqrt(2)), abs=OFF)
+    assert abs(x.mean().item()) < TOLERANCE * std
+    assert x.std().item() == pytest.approx(std, rel=TOLERANCE)
+    assert (x.abs() < std).to(mg.float32).mean().item() == pytest.approx(math.erf(1 / math.sqrt(2)), abs=TOLERANCE)
 
 
 def test_linear_starts_by_kaiming_uniform_whose_bound_for_784_inputs_is_one_over_28():
     mg.manual_seed(0)
     layer = nn.Linear(784, 128)
     assert 1 / 28 == 0.03571428571428571
-    check_even(layer.weight.detach(), 1 / 28)
+    check_uniform(layer.weight.detach(), 1 / 28)
     assert layer.bias.abs().max().item() <= 1 / 28
     mg.manual_seed(0)
     assert (nn.Linear(784, 128).weight == layer.weight).all()
 
 
-def test_a_convolution_counts_its_kernel_and_its_groups_share_of_the_channels():
+def test_fan_in_of_a_convolution_counts_kernel_and_group_channels():
     mg.manual_seed(0)
-    check_even(nn.Conv2d(32, 64, 5, groups=4).weight.detach(), (8 * 25) ** -0.5)
+    check_uniform(nn.Conv2d(32, 64, 5, groups=4).weight.detach(), (8 * 25) ** -0.5)
 
 
 def test_uniform_normal_and_constants():
-    check_even(drawn(init.uniform_, -2.0, 2.0), 2.0)
-    check_normal(drawn(init.normal_, 0.0, 0.3), 0.3)
-    assert (drawn(init.constant_, 0.25) == 0.25).all()
-    assert (drawn(init.ones_) == 1.0).all()
-    assert (drawn(init.zeros_) == 0.0).all()
+    check_uniform(filled(init.uniform_, -2.0, 2.0), 2.0)
+    check_normal(filled(init.normal_, 0.0, 0.3), 0.3)
+    assert (filled(init.constant_, 0.25) == 0.25).all()
+    assert (filled(init.ones_) == 1.0).all()
+    assert (filled(init.zeros_) == 0.0).all()
 
 
 def test_xavier_and_kaiming_scale_by_their_fans():
-    check_even(drawn(init.xavier_uniform_, 2.0), 2.0 * math.sqrt(6 / 350))
-    check_normal(drawn(init.xavier_normal_), math.sqrt(2 / 350))
-    check_even(drawn(init.kaiming_uniform_, nonlinearity="relu"), math.sqrt(6 / 150))
-    check_even(drawn(init.kaiming_uniform_, math.sqrt(5), "fan_out"), math.sqrt(1 / 200))
-    check_normal(drawn(init.kaiming_normal_, mode="fan_out", nonlinearity="linear"), math.sqrt(1 / 200))
-    check_normal(drawn(init.kaiming_normal_, shape=(40, 30, 5, 5)), math.sqrt(2 / 750))
+    check_uniform(filled(init.xavier_uniform_, 2.0), 2.0 * math.sqrt(6 / 350))
+    check_normal(filled(init.xavier_normal_), math.sqrt(2 / 350))
+    check_uniform(filled(init.kaiming_uniform_, nonlinearity="relu"), math.sqrt(6 / 150))
+    check_uniform(filled(init.kaiming_uniform_, math.sqrt(5), "fan_out"), math.sqrt(1 / 200))
+    check_normal(filled(init.kaiming_normal_, mode="fan_out", nonlinearity="linear"), math.sqrt(1 / 200))
+    check_normal(filled(init.kaiming_normal_, shape=(40, 30, 5, 5)), math.sqrt(2 / 750))
 
 
 def test_a_truncated_normal_stays_inside_its_bounds_and_has_its_shape_there():
-    x = drawn(init.trunc_normal_, 1.0, 2.0, 0.0, 2.0)
+    x = filled(init.trunc_normal_, 1.0, 2.0, 0.0, 2.0)
     assert (x.min().item(), x.max().item()) == pytest.approx((0.0, 2.0), abs=0.01)
-    assert x.mean().item() == pytest.approx(1.0, abs=OFF)
+    assert x.mean().item() == pytest.approx(1.0, abs=TOLERANCE)
     inside = math.erf(0.25 / math.sqrt(2)) / math.erf(0.5 / math.sqrt(2))
-    assert ((x - 1.0).abs() < 0.5).to(mg.float32).mean().item() == pytest.approx(inside, abs=OFF)
-    check_normal(drawn(init.trunc_normal_, 0.0, 0.1), 0.1)
+    assert ((x - 1.0).abs() < 0.5).to(mg.float32).mean().item() == pytest.approx(inside, abs=TOLERANCE)
+    check_normal(filled(init.trunc_normal_, 0.0, 0.1), 0.1)
 
 
 @pytest.mark.parametrize("shape", [(20, 30), (30, 20), (8, 3, 2, 2), (1, 1)])
 def test_orthogonal_rows_or_columns_are_orthonormal_times_the_gain(shape):
-    x = drawn(init.orthogonal_, 2.0, shape=shape).flatten(1)
-    wide = x if x.shape[0] <= x.shape[1] else x.T
-    assert (wide @ wide.T - 4.0 * mg.eye(wide.shape[0])).abs().max().item() < 1e-5
-    assert (x != drawn(init.orthogonal_, 2.0, shape=shape).flatten(1)).sum().item() == 0
+    x = filled(init.orthogonal_, 2.0, shape=shape).flatten(1)
+    matrix = x if x.shape[0] <= x.shape[1] else x.T
+    assert (matrix @ matrix.T - 4.0 * mg.eye(matrix.shape[0])).abs().max().item() < 1e-5
+    assert (x != filled(init.orthogonal_, 2.0, shape=shape).flatten(1)).sum().item() == 0
 
 
 def test_orthogonal_signs_are_drawn_too():
@@ -94,14 +94,14 @@ def test_orthogonal_signs_are_drawn_too():
     assert signs == {1.0, -1.0}
 
 
-def test_eye_dirac_and_sparse_are_what_they_say():
-    assert drawn(init.eye_, shape=(2, 3)).tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+def test_eye_dirac_and_sparse_follow_their_definitions():
+    assert filled(init.eye_, shape=(2, 3)).tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     x = mg.randn(2, 4, 5, 5)
-    weight = drawn(init.dirac_, shape=(4, 4, 3, 3))
+    weight = filled(init.dirac_, shape=(4, 4, 3, 3))
     assert (mg.functional.conv2d(x, weight, padding=1) == x).all()
-    weight = drawn(init.dirac_, 2, shape=(4, 2, 3, 3))
+    weight = filled(init.dirac_, 2, shape=(4, 2, 3, 3))
     assert (mg.functional.conv2d(x, weight, padding=1, groups=2) == x).all()
-    assert (drawn(init.sparse_, 0.3, shape=(10, 6)) == 0.0).sum(0).tolist() == [3] * 6
+    assert (filled(init.sparse_, 0.3, shape=(10, 6)) == 0.0).sum(0).tolist() == [3] * 6
 
 
 @pytest.mark.parity
@@ -111,7 +111,7 @@ def test_gains_are_pytorchs(torch):
         assert init.calculate_gain(name, param) == torch.nn.init.calculate_gain(name, param)
 
 
-def test_a_generator_of_its_own_leaves_the_default_one_alone():
+def test_an_explicit_generator_leaves_the_default_one_unchanged():
     mg.manual_seed(5)
     expected = mg.rand(3).tolist()
     mg.manual_seed(5)
@@ -121,7 +121,7 @@ def test_a_generator_of_its_own_leaves_the_default_one_alone():
     assert mg.rand(3).tolist() == expected
 
 
-def test_parameters_are_written_in_place_without_a_record():
+def test_parameters_are_filled_in_place_outside_the_graph():
     layer = nn.Linear(3, 2)
     weight = layer.weight
     init.normal_(weight)
@@ -164,6 +164,6 @@ def test_parameters_are_written_in_place_without_a_record():
         ),
     ],
 )
-def test_what_cannot_be_is_said(call, kind, text):
+def test_invalid_arguments_raise(call, kind, text):
     with pytest.raises(kind, match=text):
         call()

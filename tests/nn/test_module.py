@@ -41,7 +41,7 @@ def test_a_shared_parameter_is_counted_once_and_saved_under_both_names():
     assert model.head.weight is model.table.weight
 
 
-def test_assignment_moves_a_name_between_the_tables():
+def test_assignment_moves_a_name_between_registries():
     module = nn.Module()
     module.x = 3
     module.x = nn.Parameter(mg.ones(2))
@@ -79,12 +79,12 @@ def test_assignment_moves_a_name_between_the_tables():
         (lambda m: nn.Module()(1), NotImplementedError, 'Module is missing the required "forward"'),
     ],
 )
-def test_what_cannot_be_is_said(act, kind, text):
+def test_invalid_arguments_raise(act, kind, text):
     with pytest.raises(kind, match=text):
         act(Net())
 
 
-def test_an_init_that_does_not_call_that_of_module_is_told_so():
+def test_assignment_before_module_init_raises():
     class Hasty(nn.Module):
         def __init__(self):
             self.fc = nn.Linear(1, 1)
@@ -107,7 +107,7 @@ def test_parameters_and_modules_survive_copies_and_pickle():
     assert copy.copy(model.out.weight).requires_grad
 
 
-def test_conversion_keeps_each_parameter_the_tensor_that_it_was():
+def test_conversion_preserves_parameter_identity():
     model = Net()
     before = list(model.parameters())
     model(mg.ones(1, 4)).sum().backward()
@@ -120,7 +120,7 @@ def test_conversion_keeps_each_parameter_the_tensor_that_it_was():
     assert model(mg.ones(1, 4, device="numpy")).device == "numpy"
 
 
-def test_a_graph_that_saved_a_parameter_refuses_its_converted_numbers():
+def test_backward_raises_if_a_saved_parameter_was_converted():
     layer = nn.Linear(2, 1)
     loss = layer(mg.ones(1, 2, requires_grad=True)).sum()
     layer.double()
@@ -128,7 +128,7 @@ def test_a_graph_that_saved_a_parameter_refuses_its_converted_numbers():
         loss.backward()
 
 
-def test_training_freezing_and_forgetting_reach_every_module():
+def test_mode_freezing_and_zero_grad_are_recursive():
     model = Net()
     assert model.training
     assert not any(module.training for module in model.eval().modules())
@@ -139,9 +139,9 @@ def test_training_freezing_and_forgetting_reach_every_module():
     model.zero_grad()
     assert all(p.grad is None for p in model.parameters())
     assert not any(p.requires_grad for p in model.requires_grad_(False).parameters())
-    seen = []
-    model.apply(lambda module: seen.append(type(module).__name__))
-    assert seen == ["LayerNorm", "Linear", "Block", "LayerNorm", "Linear", "Block", "ModuleList", "Linear", "Net"]
+    visited = []
+    model.apply(lambda module: visited.append(type(module).__name__))
+    assert visited == ["LayerNorm", "Linear", "Block", "LayerNorm", "Linear", "Block", "ModuleList", "Linear", "Net"]
 
 
 # --- repr, scopes, errors ---
@@ -161,7 +161,7 @@ def test_the_tree_counts_parameters_and_folds_equal_modules_of_a_list():
     )
 
 
-def test_while_recording_each_call_is_a_scope_named_by_its_path():
+def test_while_tracing_each_call_is_a_scope_named_by_its_path():
     model = Net()
     with mg.record():
         y = model(mg.ones(1, 4))
@@ -188,7 +188,7 @@ def test_a_module_called_by_itself_is_a_root_and_each_call_a_block():
     assert a.scope is not b.scope
 
 
-def test_nothing_is_noted_while_nobody_looks():
+def test_nothing_is_recorded_without_a_tracer():
     model = Net()
     assert model(mg.ones(1, 4)).scope == ""
     with mg.no_grad():
@@ -196,7 +196,7 @@ def test_nothing_is_noted_while_nobody_looks():
     assert not hasattr(model.out.weight, "label")
 
 
-def test_an_error_says_where_in_the_model_it_arose():
+def test_an_error_names_its_location_in_the_model():
     model = nn.Sequential(Net(), nn.Linear(3, 1))
     with pytest.raises(ShapeError) as caught:
         model(mg.ones(1, 4))
@@ -208,7 +208,7 @@ def test_an_error_says_where_in_the_model_it_arose():
     ]
 
 
-def test_without_numpy_there_are_the_networks_of_values_and_the_rest_says_what_it_needs():
+def test_without_numpy_only_scalar_networks_are_available():
     code = f"""
 import sys
 sys.path.insert(0, {str(Path(nn.__file__).parents[2])!r})
@@ -229,7 +229,7 @@ except AttributeError as error:
     ], child.stderr
 
 
-def test_a_batch_that_is_refused_is_not_counted():
+def test_a_rejected_batch_is_not_counted():
     for momentum in (0.1, None):
         norm = nn.BatchNorm1d(3, momentum=momentum)
         for x in (mg.ones(2, 4), mg.ones(1, 3)):
@@ -258,7 +258,7 @@ def test_arguments_of_another_type_are_named(call, text):
         call()
 
 
-def test_what_a_module_in_another_writes_of_its_own_is_called():
+def test_methods_overridden_by_a_submodule_are_called():
     """Moving, printing and copying call the methods that a submodule overrides."""
 
     class Grid(nn.Module):

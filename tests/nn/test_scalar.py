@@ -12,8 +12,8 @@ from minigrad.nn.scalar import MLP, Layer, Module, Neuron, cross_entropy
 
 def test_a_neuron_is_its_formula():
     neuron = Neuron(2, "tanh", label="n")
-    for parameter, number in zip(neuron.parameters(), (0.5, -2.0, 0.25), strict=True):
-        parameter.data = number
+    for parameter, value in zip(neuron.parameters(), (0.5, -2.0, 0.25), strict=True):
+        parameter.data = value
     assert neuron([3.0, 1.0]).data == math.tanh(0.25 + 0.5 * 3.0 - 2.0 * 1.0)
     assert [p.label for p in neuron.parameters()] == ["n.w[0]", "n.w[1]", "n.b"]
 
@@ -36,14 +36,14 @@ def test_an_mlp_has_its_parameters_in_order_and_a_linear_last_layer():
     assert len(model([1.0, 2.0, 3.0])) == 2
 
 
-def test_the_seed_repeats_the_weights_and_they_lie_within_the_bound():
+def test_the_seed_reproduces_the_weights_within_the_bound():
     first, again, other = (MLP([4, 8, 3], seed=s) for s in (7, 7, 8))
-    numbers = [[p.data for p in model.parameters()] for model in (first, again, other)]
-    assert numbers[0] == numbers[1] != numbers[2]
+    weights = [[p.data for p in model.parameters()] for model in (first, again, other)]
+    assert weights[0] == weights[1] != weights[2]
     assert all(abs(w.data) <= 0.5 for neuron in first.layers[0].neurons for w in neuron.parameters())
 
 
-def test_zero_grad_forgets_the_parameters_gradients():
+def test_zero_grad_resets_the_gradients():
     model = MLP([1, 1], seed=0)
     model([2.0])[0].backward()
     assert [p.grad for p in model.parameters()] == [2.0, 1.0]
@@ -51,7 +51,7 @@ def test_zero_grad_forgets_the_parameters_gradients():
     assert [p.grad for p in model.parameters()] == [None, None]
 
 
-def test_a_neuron_given_the_wrong_number_of_inputs_says_so():
+def test_a_wrong_number_of_inputs_raises():
     with pytest.raises(ShapeError, match="Neuron: expected 2 inputs, but got 3"):
         Neuron(2)([1.0, 2.0, 3.0])
 
@@ -64,7 +64,7 @@ def test_reprs_show_sizes():
     assert repr(Layer(1, 2)) == "Layer(1 -> 2, 'tanh')"
 
 
-def test_an_unknown_activation_is_refused_when_the_neuron_is_made():
+def test_an_unknown_activation_raises_at_construction():
     with pytest.raises(
         ArgumentError, match="Neuron: unknown activation 'step'; expected one of linear, relu, sigmoid, tanh"
     ):
@@ -96,7 +96,7 @@ def test_gradient_descent_fits_a_line():
     ],
     ids=["neuron", "layer", "mlp", "negative class", "no class"],
 )
-def test_sizes_that_make_no_network_are_refused(make, message):
+def test_invalid_sizes_raise(make, message):
     with pytest.raises(ShapeError, match=message):
         make()
 
@@ -106,14 +106,16 @@ def test_cross_entropy_is_minus_the_log_of_the_softmax_also_where_exp_would_over
     loss = cross_entropy(scores, 1)
     loss.backward()
     weights = [math.exp(s.data) for s in scores]
-    shares = [w / sum(weights) for w in weights]
-    assert loss.data == pytest.approx(-math.log(shares[1]), rel=1e-12)
-    assert [s.grad for s in scores] == pytest.approx([shares[0], shares[1] - 1.0, shares[2]], rel=1e-12)
+    probabilities = [w / sum(weights) for w in weights]
+    assert loss.data == pytest.approx(-math.log(probabilities[1]), rel=1e-12)
+    assert [s.grad for s in scores] == pytest.approx(
+        [probabilities[0], probabilities[1] - 1.0, probabilities[2]], rel=1e-12
+    )
     assert cross_entropy([Value(1000.0), Value(0.0)], 0).data == 0.0
     assert cross_entropy([Value(1000.0), Value(0.0)], 1).data == 1000.0
 
 
-def test_what_is_no_row_of_numbers_is_named():
+def test_inputs_that_are_not_lists_raise():
     with pytest.raises(DTypeError, match=r"MLP: expected a list of 3 scalars, but got a float: 1\.0"):
         MLP([3, 1])(1.0)
     with pytest.raises(DTypeError, match=r"Neuron: expected a list of 3 scalars, but got a float: 1\.0"):
@@ -134,7 +136,7 @@ class Gated(Module):
         return [self.scale * v * g for v, g in zip(value, gate, strict=True)]
 
 
-def test_a_module_of_the_users_own_has_the_parameters_of_its_parts_by_their_paths():
+def test_a_custom_module_names_parameters_by_path():
     model = Gated()
     names = [name for name, _ in model.named_parameters()]
     assert names[:2] == ["scale", "sides['value'].neurons[0].w[0]"]
@@ -149,7 +151,7 @@ def test_a_module_of_the_users_own_has_the_parameters_of_its_parts_by_their_path
         Module()(1.0)
 
 
-def test_a_part_that_a_model_has_twice_counts_once():
+def test_a_shared_submodule_counts_once():
     class Tied(Module):
         def __init__(self):
             self.first = self.second = Neuron(1)
@@ -158,12 +160,12 @@ def test_a_part_that_a_model_has_twice_counts_once():
     assert len([*Tied().named_parameters(remove_duplicate=False)]) == 4
 
 
-def test_a_call_notes_itself_at_its_results_and_opens_a_scope_only_while_somebody_records():
+def test_a_call_is_recorded_on_its_results_and_opens_a_scope_only_while_tracing():
     model = MLP([2, 2, 1], seed=0)
     (y,) = model([1.0, 2.0])
     assert (y.scope, y.inputs[0].scope, y.inputs[1].scope) == ("", "", "")
-    assert [key for key in y._more if isinstance(key, Module)] == [model.layers[1].neurons[0], model.layers[1], model]
-    assert not hasattr(y.inputs[0], "_more"), "intermediate values record nothing"
+    assert [key for key in y._extras if isinstance(key, Module)] == [model.layers[1].neurons[0], model.layers[1], model]
+    assert not hasattr(y.inputs[0], "_extras"), "intermediate values record nothing"
     with mg.record():
         (z,) = model([1.0, 2.0])
     assert z.scope == "MLP/layers[1]/neurons[0]"
@@ -171,12 +173,12 @@ def test_a_call_notes_itself_at_its_results_and_opens_a_scope_only_while_somebod
         assert model([1.0, 2.0])[0].scope == "mine/MLP/layers[1]/neurons[0]"
 
 
-def test_a_module_that_gives_back_what_it_got_leaves_it_as_it_was():
+def test_a_module_that_returns_its_input_leaves_it_unchanged():
     class Same(Module):
         def forward(self, x):
             return x
 
     w = Value(1.0, "w")
     assert Same()(w) is w
-    assert w._more == {"label": "w"}
+    assert w._extras == {"label": "w"}
     assert Same()([1.0, w]) == [1.0, w]

@@ -11,16 +11,16 @@ from nn_models import Net
 
 def test_state_is_loaded_into_the_same_tensors_and_converted():
     model, other = Net(), Net()
-    kept = model.out.weight
+    weight = model.out.weight
     state = {name: x.detach().numpy().astype("float32") for name, x in other.state_dict().items()}
     state["steps"] = mg.tensor(7)
     assert repr(model.load_state_dict(state)) == "<All keys matched successfully>"
-    assert model.out.weight is kept
+    assert model.out.weight is weight
     assert (model.out.weight == other.out.weight).all()
     assert model.steps.item() == 7
 
 
-def test_a_state_that_does_not_fit_changes_nothing_and_all_that_is_wrong_is_said_at_once():
+def test_a_mismatched_state_changes_nothing_and_reports_all_errors():
     model = Net()
     before = {name: x.tolist() for name, x in model.state_dict().items()}
     state = dict(Net().state_dict())
@@ -44,18 +44,18 @@ def test_a_state_that_does_not_fit_changes_nothing_and_all_that_is_wrong_is_said
     assert {name: x.tolist() for name, x in model.state_dict().items()} == before
 
 
-def test_names_that_are_missing_and_too_many_are_told_where_not_strict():
-    found = nn.Linear(2, 1).load_state_dict({"weight": mg.ones(1, 2), "scale": mg.ones(1)}, strict=False)
-    assert found == (["bias"], ["scale"])
+def test_missing_and_unexpected_keys_are_returned_if_not_strict():
+    keys = nn.Linear(2, 1).load_state_dict({"weight": mg.ones(1, 2), "scale": mg.ones(1)}, strict=False)
+    assert keys == (["bias"], ["scale"])
 
 
-def test_a_prefix_on_all_names_is_seen():
+def test_a_common_prefix_is_reported():
     state = {f"module.{name}": x for name, x in nn.Linear(2, 1).state_dict().items()}
     with pytest.raises(ArgumentError, match=r"begin with 'module\.': remove it by key.removeprefix\('module.'\)"):
         nn.Linear(2, 1).load_state_dict(state)
 
 
-def test_a_state_shares_memory_and_is_outside_the_graph_unless_asked_for():
+def test_a_state_shares_memory_and_is_detached_by_default():
     layer = nn.Linear(2, 1)
     state = layer.state_dict()
     assert not state["weight"].requires_grad
@@ -66,7 +66,7 @@ def test_a_state_shares_memory_and_is_outside_the_graph_unless_asked_for():
 
 
 @pytest.mark.parity
-def test_state_of_pytorch_loads_by_itself_and_gives_the_same(torch):
+def test_a_pytorch_state_loads_directly(torch):
     model, twin = nn.Sequential(nn.Linear(3, 4), nn.Tanh()), torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh())
     model.load_state_dict(twin.state_dict())
     x = np.linspace(-1.0, 1.0, 6, dtype="float32").reshape(2, 3)
@@ -78,7 +78,7 @@ def test_state_of_pytorch_loads_by_itself_and_gives_the_same(torch):
 # --- subclasses and hooks ---
 
 
-def kinds_of(library, told):
+def make_module_class(library, calls):
     """Return a module class that overrides every state method, with another such module as a submodule."""
     base = library.nn.Module
 
@@ -96,7 +96,7 @@ def kinds_of(library, told):
             self.n = state["n"]
 
         def _load_from_state_dict(self, state, prefix, metadata, strict, missing, unexpected, errors):
-            told.append((sorted(state), prefix, metadata.get("version"), strict))
+            calls.append((sorted(state), prefix, metadata.get("version"), strict))
             if f"{prefix}old" in state:
                 state[f"{prefix}w"] = state.pop(f"{prefix}old")
             super()._load_from_state_dict(state, prefix, metadata, strict, missing, unexpected, errors)
@@ -117,49 +117,53 @@ def kinds_of(library, told):
 
 @pytest.mark.parity
 def test_subclasses_and_hooks_take_part_in_loading_as_in_pytorch(torch):
-    found = []
+    records = []
     for library in (mg, torch):
-        told = []
-        kind = kinds_of(library, told)
+        record = []
+        kind = make_module_class(library, record)
         saved, loaded = kind(), kind()
         saved.a.n = 7
-        saved.register_state_dict_pre_hook(lambda m, prefix, keep, told=told: told.append(("pre", prefix, keep)))
+        saved.register_state_dict_pre_hook(lambda m, prefix, keep, record=record: record.append(("pre", prefix, keep)))
         saved.a.register_state_dict_post_hook(
-            lambda m, s, prefix, meta, told=told: told.append((prefix, meta, sorted(s)))
+            lambda m, s, prefix, meta, record=record: record.append((prefix, meta, sorted(s)))
         )
         saved._register_state_dict_hook(lambda m, s, prefix, meta: None)
         state = saved.state_dict()
-        told += [list(state), state["a._extra_state"], dict(state._metadata)]
+        record += [list(state), state["a._extra_state"], dict(state._metadata)]
 
-        def forgive(module, keys, told=told):
-            told.append((list(keys.missing_keys), list(keys.unexpected_keys)))
+        def forgive(module, keys, record=record):
+            record.append((list(keys.missing_keys), list(keys.unexpected_keys)))
             keys.unexpected_keys.clear()
 
         handle = loaded.register_load_state_dict_post_hook(forgive)
-        loaded.l.register_load_state_dict_pre_hook(lambda m, s, prefix, *_, told=told: told.append((prefix, sorted(s))))
-        loaded.l._register_load_state_dict_pre_hook(lambda s, prefix, *_, told=told: told.append(prefix))
+        loaded.l.register_load_state_dict_pre_hook(
+            lambda m, s, prefix, *_, record=record: record.append((prefix, sorted(s)))
+        )
+        loaded.l._register_load_state_dict_pre_hook(lambda s, prefix, *_, record=record: record.append(prefix))
         state["a.old"] = state.pop("a.w") * 5
-        told += [repr(loaded.load_state_dict(state)), loaded.a.n, loaded.a.w.tolist()]
+        record += [repr(loaded.load_state_dict(state)), loaded.a.n, loaded.a.w.tolist()]
         handle.remove()
         with pytest.raises((ArgumentError, RuntimeError), match="more"):
             loaded.load_state_dict(state)
-        told.append(tuple(kind().load_state_dict({"l.bias": library.zeros(1), "q.r": library.zeros(1)}, strict=False)))
-        found.append([x if isinstance(x, str) else tuple(x) if isinstance(x, tuple) else x for x in told])
-    assert found[0] == found[1]
+        record.append(
+            tuple(kind().load_state_dict({"l.bias": library.zeros(1), "q.r": library.zeros(1)}, strict=False))
+        )
+        records.append([x if isinstance(x, str) else tuple(x) if isinstance(x, tuple) else x for x in record])
+    assert records[0] == records[1]
 
 
-def test_extra_state_goes_through_a_file_and_is_checked_before_anything_is_written(tmp_path):
-    kind = kinds_of(mg, [])
+def test_extra_state_is_saved_and_validated_before_loading(tmp_path):
+    kind = make_module_class(mg, [])
     saved, loaded = kind(), kind()
     saved.a.n = 7
     state = {name: x for name, x in saved.state_dict().items() if name != "more"}
     mg.save(state, tmp_path / "x.safetensors")
     loaded.load_state_dict(mg.load(tmp_path / "x.safetensors"))
     assert loaded.a.n == 7
-    told = []
+    record = []
     mg.save({"model": saved.state_dict()}, tmp_path / "v.safetensors")
-    kinds_of(mg, told)().load_state_dict(mg.load(tmp_path / "v.safetensors")["model"], strict=False)
-    assert told[0][2] == 3, "the file stores the version of the module"
+    make_module_class(mg, record)().load_state_dict(mg.load(tmp_path / "v.safetensors")["model"], strict=False)
+    assert record[0][2] == 3, "the file stores the version of the module"
     with pytest.raises(ArgumentError, match=r"Missing key\(s\) in state_dict: l\.bias"):
         loaded.load_state_dict(
             {name: x * 0 if isinstance(x, mg.Tensor) else {"n": 9} for name, x in state.items() if name != "l.bias"}
@@ -176,8 +180,8 @@ def test_extra_state_goes_through_a_file_and_is_checked_before_anything_is_writt
 
 
 @pytest.mark.parity
-def test_assign_exchanges_the_tensors_as_in_pytorch(torch):
-    found = []
+def test_assign_replaces_the_tensors_as_in_pytorch(torch):
+    results = []
     for library in (mg, torch):
         layer, norm = library.nn.Linear(2, 1), library.nn.BatchNorm1d(2)
         layer.weight.requires_grad_(False)
@@ -188,5 +192,5 @@ def test_assign_exchanges_the_tensors_as_in_pytorch(torch):
         assert layer.weight is not before
         assert norm.running_mean is mean
         kinds = type(layer.weight).__name__, layer.weight.requires_grad, layer.bias.requires_grad
-        found.append((layer.weight.tolist(), str(layer.weight.dtype).split(".")[-1], *kinds))
-    assert found[0] == found[1] == ([[1.0, 1.0]], "float64", "Parameter", False, True)
+        results.append((layer.weight.tolist(), str(layer.weight.dtype).split(".")[-1], *kinds))
+    assert results[0] == results[1] == ([[1.0, 1.0]], "float64", "Parameter", False, True)

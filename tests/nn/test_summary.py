@@ -3,7 +3,7 @@
 import pytest
 
 import minigrad as mg
-from minigrad.nn.summary import WIDTH
+from minigrad.nn.summary import MAX_WIDTH
 
 nn, F = mg.nn, mg.functional
 
@@ -25,7 +25,7 @@ class Tied(nn.Module):
         return self.head(x)
 
 
-def test_a_table_has_a_line_a_module_and_alike_blocks_once():
+def test_a_table_has_one_line_per_module_and_groups_equal_blocks():
     assert str(Tied().summary(mg.zeros(3, 5, dtype=mg.int64))) == (
         "layer        kind            output               parameters  multiply-adds   memory\n"
         "────────────────────────────────────────────────────────────────────────────────────\n"
@@ -63,24 +63,24 @@ def test_attention_counts_the_products_of_queries_and_keys_and_of_weights_and_va
         def forward(self, q, k, v):
             return F.scaled_dot_product_attention(q, k, v)
 
-    found = Attention().summary(mg.ones(2, 3, 5, 8), mg.ones(2, 3, 7, 8), mg.ones(2, 3, 7, 4))
-    assert found.total.multiply_adds == 2 * 3 * 5 * 7 * (8 + 4)
+    summary = Attention().summary(mg.ones(2, 3, 5, 8), mg.ones(2, 3, 7, 8), mg.ones(2, 3, 7, 4))
+    assert summary.total.multiply_adds == 2 * 3 * 5 * 7 * (8 + 4)
 
 
-def test_a_module_in_two_places_is_counted_once_and_said():
+def test_a_shared_module_is_counted_once():
     layer = nn.Linear(3, 3)
-    found = nn.Sequential(layer, nn.ReLU(), layer).summary(mg.ones(2, 3))
-    assert found.total.parameters == 12
-    assert str(found).endswith("* 2 is 0: counted once")
+    summary = nn.Sequential(layer, nn.ReLU(), layer).summary(mg.ones(2, 3))
+    assert summary.total.parameters == 12
+    assert str(summary).endswith("* 2 is 0: counted once")
 
 
-def test_frozen_parameters_are_told():
+def test_frozen_parameters_are_reported():
     model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
     model[0].requires_grad_(False)
     assert "12 parameters, 8 frozen; 72 B" in str(model.summary(mg.ones(2, 3)))  # and the norm's two buffers
 
 
-def test_the_run_leaves_modes_buffers_hooks_gradients_and_random_numbers_alone():
+def test_summary_preserves_modes_buffers_hooks_gradients_and_random_state():
     model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(0.5)).train()
     model[2].eval()
     mg.manual_seed(3)
@@ -97,7 +97,7 @@ def test_the_run_leaves_modes_buffers_hooks_gradients_and_random_numbers_alone()
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
-def test_a_forward_that_raises_says_where_and_leaves_the_model_as_it_was():
+def test_an_error_in_forward_names_its_location_and_preserves_the_model():
     model = nn.Sequential(nn.Linear(3, 4), nn.Linear(5, 2))
     with pytest.raises(mg.errors.ShapeError, match="linear") as raised:
         model.summary(mg.ones(2, 3))
@@ -116,11 +116,11 @@ def test_no_line_is_longer_than_a_terminal():
             return self.a_layer_that_somebody_described_at_length_in_its_name(x)
 
     table = str(AModuleWhoseNameIsLongerThanAnyTerminalWouldLike().summary(mg.ones(5, 2, 3)))
-    assert max(map(len, table.splitlines())) <= WIDTH
+    assert max(map(len, table.splitlines())) <= MAX_WIDTH
     assert "…" in table
 
 
-def test_without_an_input_summary_says_what_to_write():
+def test_summary_without_an_input_raises():
     with pytest.raises(
         mg.errors.ArgumentError, match=r"summary: expected an input, to call Linear once.*\n.*model\.summary\(mg\.zeros"
     ):

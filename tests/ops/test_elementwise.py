@@ -8,7 +8,17 @@ import minigrad as mg
 from cases import merge_cases
 from minigrad import Value
 from needs import needs
-from strategies import ATTRS, DIFFERENTIABLE, ELEMENTWISE, FIRST, PYTORCH, ROUNDING, applied, points, pytorch
+from strategies import (
+    ATTRS,
+    DIFFERENTIABLE,
+    ELEMENTWISE,
+    FIRST,
+    PYTORCH,
+    ROUNDING,
+    as_value_function,
+    points,
+    torch_equivalent,
+)
 
 each_op = pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
 
@@ -17,21 +27,21 @@ each_op = pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
 @each_op
 def test_gradient_matches_central_difference(op):
     for point in points(op):
-        assert mg.gradcheck(applied(op), point, **FIRST)
+        assert mg.gradcheck(as_value_function(op), point, **FIRST)
 
 
 @merge_cases
 @each_op
 def test_second_gradient_matches_central_difference(op):
     for point in points(op):
-        assert mg.gradgradcheck(applied(op), point, **FIRST)
+        assert mg.gradgradcheck(as_value_function(op), point, **FIRST)
 
 
 @merge_cases
 @each_op
 def test_third_gradient_matches_central_difference(op):
     def gradient(*leaves):
-        y = applied(op)(*leaves)
+        y = as_value_function(op)(*leaves)
         return [g for g in mg.grad(y, leaves, create_graph=True, allow_unused=True) if g is not None]
 
     for point in points(op, count=5):
@@ -40,7 +50,7 @@ def test_third_gradient_matches_central_difference(op):
 
 @merge_cases
 @each_op
-def test_what_is_shown_for_a_rule_has_the_rule_s_value(op):
+def test_displayed_rule_has_the_rule_s_value(op):
     for point in points(op):
         attrs = ATTRS.get(op.name, {})
         y = op(*point, **attrs)
@@ -51,9 +61,9 @@ def test_what_is_shown_for_a_rule_has_the_rule_s_value(op):
 
 @merge_cases
 @each_op
-def test_floats_and_values_give_the_same_number(op):
+def test_floats_and_values_give_the_same_result(op):
     for point in points(op):
-        assert applied(op)(*[Value(x) for x in point]).data == op(
+        assert as_value_function(op)(*[Value(x) for x in point]).data == op(
             *[x if r else x > 0 for x, r in zip(point, op.vjp, strict=True)], **ATTRS.get(op.name, {})
         )
 
@@ -62,7 +72,7 @@ def test_floats_and_values_give_the_same_number(op):
 @merge_cases
 @pytest.mark.parametrize("op", ELEMENTWISE, ids=lambda op: op.name)
 def test_values_and_gradients_are_pytorch_s(torch, op):
-    theirs, attrs = pytorch(op), ATTRS.get(op.name, {})
+    torch_function, attrs = torch_equivalent(op), ATTRS.get(op.name, {})
     corners = (0.0, 1.0, -1.0, 0.5, math.inf, -math.inf, math.nan)
     samples = points(op) + _pairs(corners, len(op.inputs))
     for point in samples:
@@ -70,16 +80,16 @@ def test_values_and_gradients_are_pytorch_s(torch, op):
             point = (point[0] > 0, *point[1:])
         if op.name == "softsign" and math.isinf(point[0]):
             continue  # the gradient is 0 there; PyTorch divides inf by inf
-        ours = [x if isinstance(x, bool) else Value(x) for x in point]
+        inputs = [x if isinstance(x, bool) else Value(x) for x in point]
         tensors = [torch.tensor(x, dtype=None if isinstance(x, bool) else torch.float64) for x in point]
         for t in tensors:
             t.requires_grad_(t.dtype == torch.float64 and op.differentiable)
-        y, z = op(*ours, **attrs), theirs(*tensors, **attrs)
+        y, z = op(*inputs, **attrs), torch_function(*tensors, **attrs)
         assert float(y) == pytest.approx(float(z.detach()), rel=PYTORCH, nan_ok=True), point
         if op.differentiable:
             y.backward()
             z.backward()
-            for x, t in zip(ours, tensors, strict=True):
+            for x, t in zip(inputs, tensors, strict=True):
                 if isinstance(x, Value):
                     assert x.grad == pytest.approx(t.grad.item(), rel=PYTORCH, abs=1e-300, nan_ok=True), point
 
@@ -90,8 +100,8 @@ def _pairs(corners, arity):
     return [(x, y, 2.0)[:arity] for x in corners for y in corners]
 
 
-def test_the_slope_of_a_power_of_a_number_has_the_digits_of_its_exponent_whoever_looks_on():
+def test_gradient_of_scalar_power_has_the_precision_of_its_exponent():
     needs("numpy")
     x = mg.tensor([0.3], dtype=mg.float64, requires_grad=True)
-    (slope,) = mg.grad(2**x, [x], [mg.ones_like(x)], create_graph=True)
-    assert slope.item() == pytest.approx(2**0.3 * math.log(2), rel=1e-15)
+    (gradient,) = mg.grad(2**x, [x], [mg.ones_like(x)], create_graph=True)
+    assert gradient.item() == pytest.approx(2**0.3 * math.log(2), rel=1e-15)

@@ -5,18 +5,18 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.errors import GraphError
-from minigrad.core.grad_mode import keep_operands
+from minigrad.core.grad_mode import copy_overwritten
 from needs import needs
-from places import HERE
-from stepped import NAMES, give, leaf, made, run
+from optimizer_cases import NAMES, leaf, make_optimizer, run_steps, set_gradients
 from strategies import PYTORCH, RELATIVE
+from taichi_device import DEVICE
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_step_changes_numbers_and_version_and_nothing_else_of_a_parameter(name):
+def test_a_step_changes_only_values_and_version_of_a_parameter(name):
     p = leaf(3, 4)
-    optimizer = made(name, [p])
-    give([p], 0)
+    optimizer = make_optimizer(name, [p])
+    set_gradients([p], 0)
     before, memory, grad, version = p.detach().clone(), p._array, p.grad, p._version
     assert optimizer.step() is None
     assert not (p == before).any()
@@ -25,32 +25,32 @@ def test_a_step_changes_numbers_and_version_and_nothing_else_of_a_parameter(name
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_graph_that_saved_a_parameter_refuses_after_the_step(name):
+def test_backward_raises_if_a_saved_parameter_was_updated(name):
     p = leaf(3, 4)
     loss = (p * p).sum()
-    give([p], 0)
-    made(name, [p]).step()
-    with pytest.raises(GraphError, match="modified by an inplace operation") as told:
+    set_gradients([p], 0)
+    make_optimizer(name, [p]).step()
+    with pytest.raises(GraphError, match="modified by an inplace operation") as raised:
         loss.backward()
-    assert "test_optimizer.py" in str(told.value), "the message names the line of the step"
+    assert "test_optimizer.py" in str(raised.value), "the message names the line of the step"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_parameters_without_a_gradient_are_left_alone(name):
+def test_parameters_without_a_gradient_are_unchanged(name):
     p, q = leaf(3, 4), leaf(3, 4, seed=1)
-    optimizer, before = made(name, [p, q]), q.detach().clone()
-    give([p], 0)
+    optimizer, before = make_optimizer(name, [p, q]), q.detach().clone()
+    set_gradients([p], 0)
     optimizer.step()
     assert (q == before).all()
     assert list(optimizer.state_dict()["state"]) == [0]
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "Muon"])
-def test_a_parameter_is_updated_by_one_call_of_one_kernel(name):
+def test_an_update_is_one_kernel_call(name):
     p, calls = leaf(3, 4), []
-    optimizer = made(name, [p])
-    run(optimizer, [p], 0, 1)  # creates the state
-    give([p], 1)
+    optimizer = make_optimizer(name, [p])
+    run_steps(optimizer, [p], 0, 1)  # creates the state
+    set_gradients([p], 1)
     with mg.tap(calls.append):
         optimizer.step()
     assert [call.op.endswith("_step") for call in calls] == [True]
@@ -65,56 +65,56 @@ def test_a_new_rate_compiles_nothing_again():
 
     p = leaf(3, 4, device="cpu")
     optimizer = mg.optim.Adam([p])
-    run(optimizer, [p], 0, 1)
+    run_steps(optimizer, [p], 0, 1)
     count = len(_kernels)
     for k, rate in enumerate((0.1, 0.2, 0.3)):
         optimizer.param_groups[0]["lr"] = rate
-        run(optimizer, [p], k, k + 1)
+        run_steps(optimizer, [p], k, k + 1)
     assert len(_kernels) == count
 
 
-def test_what_is_remembered_is_where_the_parameter_is_and_of_its_type():
+def test_state_has_the_device_and_dtype_of_its_parameter():
     for dtype in ("float32", "float64"):
         p = leaf(3, 4, dtype=dtype)
         optimizer = mg.optim.Adam([p])
-        run(optimizer, [p], 0, 1)
+        run_steps(optimizer, [p], 0, 1)
         for name in ("exp_avg", "exp_avg_sq"):
-            kept = optimizer.state[p][name]
-            assert (kept.dtype, kept.device, kept.shape) == (p.dtype, p.device, p.shape)
+            buffer = optimizer.state[p][name]
+            assert (buffer.dtype, buffer.device, buffer.shape) == (p.dtype, p.device, p.shape)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("shape", [(3, 4), (33, 47), (300, 200)])
 def test_devices_agree(name, shape):
     needs("taichi")
-    found = []
-    for device in ("numpy", HERE):
+    results = []
+    for device in ("numpy", DEVICE):
         p = leaf(*shape, device=device)
-        run(made(name, [p], lr=1e-2), [p], 0, 5)
-        found.append(p.detach().numpy())
-    assert abs(found[0] - found[1]).max() <= 20 * RELATIVE["float32"] * abs(found[0]).max()
+        run_steps(make_optimizer(name, [p], lr=1e-2), [p], 0, 5)
+        results.append(p.detach().numpy())
+    assert abs(results[0] - results[1]).max() <= 20 * RELATIVE["float32"] * abs(results[0]).max()
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n != "Muon"])
-def test_how_numbers_lie_changes_nothing(name):
+def test_memory_layout_does_not_change_the_result(name):
     """Transposed and strided views of larger memory, with gradients of another layout."""
     whole = np.random.default_rng(0).normal(size=(12, 14))
-    found = []
+    results = []
     for arrange in (lambda x: x.contiguous(), lambda x: x, lambda x: x.T.contiguous().T):
         big = mg.tensor(whole)
         p = arrange(big[1:9:2, 2:9]).detach().requires_grad_()
-        optimizer = made(name, [p], lr=0.1)
+        optimizer = make_optimizer(name, [p], lr=0.1)
         for k in range(3):
             g = mg.tensor(np.random.default_rng(k).normal(size=(7, 4))).T
             p.grad = g if k else g.contiguous()
             optimizer.step()
-        found.append(p.detach().numpy().copy())
+        results.append(p.detach().numpy().copy())
         if p.storage.array.shape == whole.shape:
             now = big.numpy().copy()
             now[1:9:2, 2:9] = whole[1:9:2, 2:9]
             assert (now == whole).all()  # nothing outside the view was written
-    assert abs(found[0] - found[1]).max() <= PYTORCH
-    assert abs(found[0] - found[2]).max() <= PYTORCH
+    assert abs(results[0] - results[1]).max() <= PYTORCH
+    assert abs(results[0] - results[2]).max() <= PYTORCH
 
 
 def test_a_closure_is_called_with_gradients_on_and_its_loss_returned():
@@ -135,7 +135,7 @@ def test_a_closure_is_called_with_gradients_on_and_its_loss_returned():
 def test_zero_grad_forgets_or_fills_with_zeros():
     p, q = leaf(3), leaf(2, seed=1)
     optimizer = mg.optim.SGD([p, q], lr=0.1)
-    give([p], 0)
+    set_gradients([p], 0)
     optimizer.zero_grad(set_to_none=False)
     assert p.grad.tolist() == [0.0, 0.0, 0.0]
     assert q.grad is None
@@ -143,13 +143,13 @@ def test_zero_grad_forgets_or_fills_with_zeros():
     assert p.grad is None
 
 
-def test_a_thousand_steps_leave_nothing_behind():
+def test_a_thousand_steps_leak_no_memory():
     p = leaf(50, 20)
     optimizer = mg.optim.Adam([p])
     device = str(p.device)
-    run(optimizer, [p], 0, 10)
+    run_steps(optimizer, [p], 0, 10)
     before = mg.memory()[device]
-    run(optimizer, [p], 10, 1010)
+    run_steps(optimizer, [p], 10, 1010)
     after = mg.memory()[device]
     assert (after.tensors, after.bytes) == (before.tensors, before.bytes)
 
@@ -157,19 +157,19 @@ def test_a_thousand_steps_leave_nothing_behind():
 def test_a_profile_names_the_update():
     p = leaf(3)
     optimizer = mg.optim.SGD([p], lr=0.1)
-    give([p], 0)
+    set_gradients([p], 0)
     with mg.profile() as profile:
         optimizer.step()
     assert "sgd_step" in str(profile)
 
 
-def test_who_listens_can_be_shown_the_numbers_before_a_step():
+def test_a_tap_can_observe_operands_before_a_step():
     p, calls = leaf(3), []
     optimizer = mg.optim.Adam([p])
-    run(optimizer, [p], 0, 1)
+    run_steps(optimizer, [p], 0, 1)
     before, mean = p.tolist(), optimizer.state[p]["exp_avg"].tolist()
-    give([p], 1)
-    with mg.tap(calls.append), keep_operands():
+    set_gradients([p], 1)
+    with mg.tap(calls.append), copy_overwritten():
         optimizer.step()
     (call,) = [call for call in calls if call.op == "adam_step"]
     assert (call.inputs[0].tolist(), call.inputs[2].tolist()) == (before, mean)

@@ -9,18 +9,18 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
-from stepped import NAMES, give, leaf, made, run
+from optimizer_cases import NAMES, leaf, make_optimizer, run_steps, set_gradients
 
 
 def test_groups_have_their_own_rates():
     p, q = leaf(2), leaf(2, seed=1)
-    starts = p.tolist(), q.tolist()
+    initial_values = p.tolist(), q.tolist()
     optimizer = mg.optim.SGD([{"params": [p], "lr": 0.5}, {"params": q}], lr=0.25)
     for x in (p, q):
         x.grad = mg.ones(2)
     optimizer.step()
-    assert np.allclose(p.tolist(), np.array(starts[0]) - 0.5)
-    assert np.allclose(q.tolist(), np.array(starts[1]) - 0.25)
+    assert np.allclose(p.tolist(), np.array(initial_values[0]) - 0.5)
+    assert np.allclose(q.tolist(), np.array(initial_values[1]) - 0.25)
     assert [group["momentum"] for group in optimizer.param_groups] == [0.0, 0.0]
 
 
@@ -28,7 +28,7 @@ def test_a_group_can_be_added_later():
     p, q = leaf(2), leaf(2, seed=1)
     optimizer = mg.optim.SGD([p], lr=0.25)
     optimizer.add_param_group({"params": [q], "momentum": 0.9})
-    run(optimizer, [p, q], 0, 1)
+    run_steps(optimizer, [p, q], 0, 1)
     assert "momentum_buffer" in optimizer.state[q]
     assert "momentum_buffer" not in optimizer.state[p]
 
@@ -42,44 +42,51 @@ def test_an_optimizer_prints_its_options():
     )
 
 
-WAYS = ("foreach", "fused", "capturable")
-OF_PYTORCH = [name for name in NAMES if name not in ("Lion", "Muon")]
+IMPLEMENTATION_OPTIONS = ("foreach", "fused", "capturable")
+IN_PYTORCH = [name for name in NAMES if name not in ("Lion", "Muon")]
 
 
-@pytest.mark.parametrize("name", OF_PYTORCH)
-def test_ways_to_compute_that_pytorch_is_told_of_are_taken_and_change_no_bit(name):
-    taken = [way for way in WAYS if way in inspect.signature(getattr(mg.optim, name)).parameters]
-    assert "foreach" in taken
-    p, found = leaf(3, 4), []
-    for options in [{}, *({way: True} for way in taken)]:
+@pytest.mark.parametrize("name", IN_PYTORCH)
+def test_implementation_options_have_no_effect(name):
+    accepted = [
+        option for option in IMPLEMENTATION_OPTIONS if option in inspect.signature(getattr(mg.optim, name)).parameters
+    ]
+    assert "foreach" in accepted
+    p, results = leaf(3, 4), []
+    for options in [{}, *({way: True} for way in accepted)]:
         q = p.detach().clone().requires_grad_()
-        optimizer = made(name, [q], **options)
-        run(optimizer, [q], 0, 3)
-        found.append(q.tolist())
+        optimizer = make_optimizer(name, [q], **options)
+        run_steps(optimizer, [q], 0, 3)
+        results.append(q.tolist())
         assert optimizer.param_groups[0].items() >= options.items()
-    assert found == [found[0]] * len(found)
+    assert results == [results[0]] * len(results)
 
 
-@pytest.mark.parametrize("name", OF_PYTORCH)
-def test_a_step_that_gradients_flow_through_is_refused(name):
+@pytest.mark.parametrize("name", IN_PYTORCH)
+def test_a_differentiable_step_raises(name):
     text = f"{name}: differentiable=True is not supported: steps update the parameters in place"
     with pytest.raises(ArgumentError, match=text):
-        made(name, [leaf(2)], differentiable=True)
-    optimizer = made(name, [leaf(2)])
+        make_optimizer(name, [leaf(2)], differentiable=True)
+    optimizer = make_optimizer(name, [leaf(2)])
     with pytest.raises(ArgumentError, match=text):
         optimizer.add_param_group({"params": [leaf(3)], "differentiable": True})
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("name", OF_PYTORCH)
+@pytest.mark.parametrize("name", IN_PYTORCH)
 def test_arguments_are_pytorch_s_in_its_order(torch, name):
-    mine, its = (inspect.signature(getattr(library.optim, name)).parameters for library in (mg, torch))
-    places = [[p.name for p in given.values() if p.kind is p.POSITIONAL_OR_KEYWORD] for given in (mine, its)]
-    assert places[0] == places[1]
-    assert set(mine) == set(its)
+    parameters, torch_parameters = (
+        inspect.signature(getattr(library.optim, name)).parameters for library in (mg, torch)
+    )
+    positional = [
+        [p.name for p in signature.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        for signature in (parameters, torch_parameters)
+    ]
+    assert positional[0] == positional[1]
+    assert set(parameters) == set(torch_parameters)
 
 
-REFUSALS = [
+INVALID = [
     (
         lambda p: mg.optim.Adam([p], foreach=True, fused=True),
         ArgumentError,
@@ -126,8 +133,8 @@ REFUSALS = [
 
 
 @merge_cases
-@pytest.mark.parametrize(("make", "error", "text"), REFUSALS, ids=range(len(REFUSALS)))
-def test_mistakes_are_named(make, error, text):
+@pytest.mark.parametrize(("make", "error", "text"), INVALID, ids=range(len(INVALID)))
+def test_invalid_arguments_raise(make, error, text):
     with pytest.raises(error, match=re.escape(text)):
         make(leaf(2, 2))
 
@@ -141,17 +148,17 @@ def test_mistakes_are_named(make, error, text):
 def test_options_may_be_tensors_as_in_pytorch(torch, name, jitted):
     """Each option as a tensor, which is halved after some steps, and replaced by a float later."""
     for option, default in inspect.signature(getattr(mg.optim, name)).parameters.items():
-        number = default.default
-        if option == "ns_steps" or type(number) not in (float, int, tuple):
+        value = default.default
+        if option == "ns_steps" or type(value) not in (float, int, tuple):
             continue
-        found = []
+        results = []
         for library in (mg, torch):
             if library is torch and name in ("Lion", "Muon"):
                 continue
             p = library.tensor([[1.0, 2.0], [3.0, 4.0]]).requires_grad_()
-            given = tuple(map(library.tensor, number)) if type(number) is tuple else library.tensor(number or 0.3)
+            tensors = tuple(map(library.tensor, value)) if type(value) is tuple else library.tensor(value or 0.3)
             momentum = {"momentum": 0.9} if name in ("SGD", "RMSprop") else {}
-            optimizer = getattr(library.optim, name)([p], **{**momentum, option: given})
+            optimizer = getattr(library.optim, name)([p], **{**momentum, option: tensors})
 
             def step(optimizer=optimizer, p=p):
                 optimizer.zero_grad()
@@ -161,16 +168,16 @@ def test_options_may_be_tensors_as_in_pytorch(torch, name, jitted):
             run_one = mg.jit(step) if jitted and library is mg else step
             for k in range(12):
                 run_one()
-                if k == 6 and type(number) is not tuple:
+                if k == 6 and type(value) is not tuple:
                     with library.no_grad():
-                        given.mul_(0.5)
+                        tensors.mul_(0.5)
                 if k == 9:
-                    optimizer.param_groups[0][option] = number or 0.3
-            found.append(p.detach().tolist())
-        assert np.array(found[0]) == pytest.approx(np.array(found[-1]), rel=1e-4), option
+                    optimizer.param_groups[0][option] = value or 0.3
+            results.append(p.detach().tolist())
+        assert np.array(results[0]) == pytest.approx(np.array(results[-1]), rel=1e-4), option
 
 
-def test_an_option_that_is_several_numbers_is_refused_before_anything_changes():
+def test_an_option_with_several_elements_raises_before_any_change():
     p = leaf(2)
     with pytest.raises(ArgumentError, match=re.escape("SGD: tensor lr must be 1-element, but got shape (2,).")):
         mg.optim.SGD([p], lr=mg.ones(2))
@@ -178,7 +185,7 @@ def test_an_option_that_is_several_numbers_is_refused_before_anything_changes():
         mg.optim.SGD([p], lr=mg.tensor(-1.0))
     optimizer = mg.optim.SGD([p], lr=0.1)
     optimizer.param_groups[0]["lr"] = mg.ones(2)
-    give([p], 0)
+    set_gradients([p], 0)
     before = p.tolist()
     with pytest.raises(ArgumentError, match="tensor lr must be 1-element"):
         optimizer.step()
@@ -187,7 +194,7 @@ def test_an_option_that_is_several_numbers_is_refused_before_anything_changes():
 
 @pytest.mark.parity
 def test_parameters_may_have_names_as_in_pytorch(torch):
-    found = []
+    results = []
     for library in (mg, torch):
         model = library.nn.Linear(2, 1)
         optimizer = library.optim.SGD(model.named_parameters(), lr=0.5)
@@ -195,9 +202,9 @@ def test_parameters_may_have_names_as_in_pytorch(torch):
         nameless = library.optim.SGD(model.parameters(), lr=0.1)
         nameless.load_state_dict(state)
         group = nameless.param_groups[0]
-        found.append((optimizer.param_groups[0]["param_names"], state["param_groups"][0]["param_names"], group["lr"]))
+        results.append((optimizer.param_groups[0]["param_names"], state["param_groups"][0]["param_names"], group["lr"]))
         assert optimizer.param_groups[0]["params"][0] is model.weight
         for bad in ([("a", model.weight), model.bias], [{"params": [("a", model.weight)]}, {"params": model.bias}]):
             with pytest.raises(ValueError, match=r"names|have a name"):
                 library.optim.SGD(bad)
-    assert found[0] == found[1]
+    assert results[0] == results[1]

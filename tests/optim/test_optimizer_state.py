@@ -8,14 +8,14 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
-from stepped import KEPT, NAMES, Halving, leaf, made, run
+from optimizer_cases import NAMES, OPTIONS, Halving, leaf, make_optimizer, run_steps
 from strategies import SINGLE, TRAJECTORY
 
 
-def test_a_memory_that_no_longer_fits_is_named_before_anything_changes():
+def test_a_state_of_another_shape_raises_before_any_change():
     p = leaf(2, 2)
     optimizer = mg.optim.Adam([p])
-    run(optimizer, [p], 0, 1)
+    run_steps(optimizer, [p], 0, 1)
     before = p.tolist()
     optimizer.state[p]["exp_avg"] = mg.ones(3)
     with pytest.raises(ShapeError, match=re.escape("Adam.step: a parameter of shape (2, 2) and dtype float32")):
@@ -24,48 +24,48 @@ def test_a_memory_that_no_longer_fits_is_named_before_anything_changes():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_training_resumed_equals_training_uninterrupted_to_the_bit(name):
+def test_resumed_training_equals_uninterrupted_training_bit_for_bit(name):
     params = [leaf(3, 4), leaf(5, 2, seed=1)]
-    optimizer = made(name, params)
-    run(optimizer, params, 0, 5)
+    optimizer = make_optimizer(name, params)
+    run_steps(optimizer, params, 0, 5)
     saved = copy.deepcopy(optimizer.state_dict())
     again = [p.detach().clone().requires_grad_() for p in params]
-    resumed = made(name, again, lr=0.5)
+    resumed = make_optimizer(name, again, lr=0.5)
     resumed.load_state_dict(saved)
-    run(optimizer, params, 5, 10)
-    run(resumed, again, 5, 10)
+    run_steps(optimizer, params, 5, 10)
+    run_steps(resumed, again, 5, 10)
     for p, q in zip(params, again, strict=True):
         assert (p == q).all()
 
 
 @pytest.mark.parity
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("Lion", "Muon")])
-def test_a_state_of_pytorch_s_can_be_gone_on_from(torch, name):
+def test_a_pytorch_state_can_be_resumed(torch, name):
     starts = [np.random.default_rng(k).normal(size=(4, 3)) for k in range(2)]
     twins = [torch.tensor(x).requires_grad_() for x in starts]
-    twin = getattr(torch.optim, name)(twins, **KEPT.get(name, {}))
+    twin = getattr(torch.optim, name)(twins, **OPTIONS.get(name, {}))
 
-    def its(first, last):
+    def train_with_pytorch(first, last):
         for k in range(first, last):
             for i, p in enumerate(twins):
                 p.grad = torch.tensor(np.random.default_rng(100 * k + i).normal(size=(4, 3)))
             twin.step()
 
-    its(0, 5)
+    train_with_pytorch(0, 5)
     params = [mg.tensor(p.detach().numpy(), requires_grad=True) for p in twins]
-    optimizer = made(name, params)
+    optimizer = make_optimizer(name, params)
     optimizer.load_state_dict(twin.state_dict())
-    its(5, 10)
-    run(optimizer, params, 5, 10)
+    train_with_pytorch(5, 10)
+    run_steps(optimizer, params, 5, 10)
     tolerance = SINGLE if name == "NAdam" else TRAJECTORY
     for p, q in zip(params, twins, strict=True):
         assert abs(p.detach().numpy() - q.detach().numpy()).max() <= tolerance
 
 
-def test_loading_what_does_not_fit_changes_nothing():
+def test_loading_a_mismatched_state_changes_nothing():
     p, q = leaf(2, 2), leaf(3, seed=1)
     optimizer = mg.optim.Adam([p, q])
-    run(optimizer, [p, q], 0, 1)
+    run_steps(optimizer, [p, q], 0, 1)
     before = copy.deepcopy(optimizer.state_dict())
     other = mg.optim.Adam([leaf(2, 2)])
     swapped = mg.optim.Adam([q, p])
@@ -85,19 +85,19 @@ def test_loading_what_does_not_fit_changes_nothing():
 def test_a_loaded_state_is_a_copy():
     p, q = leaf(2, 2), leaf(2, 2)
     first, second = mg.optim.Adam([p]), mg.optim.Adam([q])
-    run(first, [p], 0, 1)
+    run_steps(first, [p], 0, 1)
     second.load_state_dict(first.state_dict())
-    kept = second.state[q]["exp_avg"].tolist()
-    run(first, [p], 1, 2)
-    assert second.state[q]["exp_avg"].tolist() == kept
+    before = second.state[q]["exp_avg"].tolist()
+    run_steps(first, [p], 1, 2)
+    assert second.state[q]["exp_avg"].tolist() == before
 
 
 @pytest.mark.parametrize(
-    ("state", "given"), [({}, r"one with \[\]"), ("state", "a str"), ({"lr": 1}, r"one with \['lr'\]")]
+    ("state", "description"), [({}, r"one with \[\]"), ("state", "a str"), ({"lr": 1}, r"one with \['lr'\]")]
 )
-def test_what_is_no_state_is_named(state, given):
+def test_loading_another_object_raises(state, description):
     optimizer = mg.optim.SGD([mg.ones(2, requires_grad=True)], lr=0.1)
-    with pytest.raises(DTypeError, match=rf"SGD\.load_state_dict: expected a dict with .*, but got {given}\."):
+    with pytest.raises(DTypeError, match=rf"SGD\.load_state_dict: expected a dict with .*, but got {description}\."):
         optimizer.load_state_dict(state)
 
 
@@ -122,7 +122,7 @@ def test_a_subclass_completes_the_groups_of_an_older_state():
     assert (optimizer.param_groups[0]["lr"], optimizer.param_groups[0]["momentum"]) == (0.5, 0.25)
 
 
-def test_what_is_remembered_in_lists_and_of_no_parameter_is_saved_and_copied():
+def test_nested_and_global_state_is_saved_and_copied():
     p, q = leaf(2), leaf(2)
     first, second = Halving([p]), Halving([q])
     first.state[p]["old"] = [mg.ones(2), {"more": mg.zeros(2)}]

@@ -32,15 +32,15 @@ def cpu(*shape):
 
 
 def test_memory_counts_tensors_and_the_bytes_of_views_once():
-    before = mg.memory()["cpu"]
+    initial = mg.memory()["cpu"]
     x = cpu(16, 16)
     views = [x[3], x.T, x.view(-1)]
     after = mg.memory()["cpu"]
-    assert after.tensors - before.tensors == 1 + len(views)
-    assert after.bytes - before.bytes == 1024
+    assert after.tensors - initial.tensors == 1 + len(views)
+    assert after.bytes - initial.bytes == 1024
 
 
-def test_memory_that_is_given_back_is_used_again():
+def test_released_memory_is_reused():
     gc.collect()
     mg.empty_cache()
     x = cpu(1000)
@@ -48,9 +48,9 @@ def test_memory_that_is_given_back_is_used_again():
     assert address % 64 == 0
     del x
     assert mg.memory()["cpu"].pooled >= 4000
-    again = cpu(1000)
-    assert again.numpy().ctypes.data == address
-    del again
+    second = cpu(1000)
+    assert second.numpy().ctypes.data == address
+    del second
     mg.empty_cache()
     assert mg.memory()["cpu"].pooled == 0
 
@@ -64,23 +64,23 @@ def test_the_peak_is_the_most_that_was_in_use_at_once():
     assert mg.memory()["cpu"].peak == peak
 
 
-def test_moves_on_the_processor_are_no_transfers():
-    before = mg.memory()
+def test_moves_between_processor_devices_are_not_transfers():
+    initial = mg.memory()
     x = mg.ones(10, device="numpy").to("cpu")
     assert x.device == "cpu"
     assert x.to("cpu") is x
     assert x.to("numpy").tolist() == [1.0] * 10
     after = mg.memory()  # no transfer between devices of the processor
-    assert after.uploads.since(before.uploads) == after.downloads.since(before.downloads) == (0, 0)
+    assert after.uploads.since(initial.uploads) == after.downloads.since(initial.downloads) == (0, 0)
 
 
-def test_a_gradient_goes_back_to_the_device_it_came_from():
+def test_a_gradient_is_on_the_device_of_its_tensor():
     x = mg.tensor([1.0, 2.0], device="numpy", requires_grad=True)
     (x.to("cpu") * mg.tensor([3.0, 4.0], device="cpu")).sum().backward()
     assert (x.grad.device, x.grad.tolist()) == ("numpy", [3.0, 4.0])
 
 
-def test_a_second_gradient_goes_back_too():
+def test_a_second_order_gradient_is_on_the_device_of_its_tensor():
     x = mg.tensor([1.0, 2.0], device="numpy", requires_grad=True)
     (first,) = mg.autograd.grad((x.to("cpu") ** 3).sum(), [x], create_graph=True)
     (second,) = mg.autograd.grad(first.sum(), [x])
@@ -116,7 +116,7 @@ def test_profile_counts_new_tensors_and_neither_views_nor_what_is_written_in_pla
 
 
 @pytest.mark.usefixtures("compiled_on_cpu")
-def test_profile_exports_what_the_trace_event_format_asks_for(tmp_path):
+def test_profile_exports_the_trace_event_format(tmp_path):
     with mg.profile() as p:
         x = cpu(8) + 1.0
         x.to("numpy").exp()
@@ -144,7 +144,7 @@ def test_an_empty_profile_is_a_table_and_a_trace_too(tmp_path):
     assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"] == []
 
 
-def test_tensors_of_two_devices_do_not_mix():
+def test_mixing_devices_raises():
     with pytest.raises(
         mg.errors.DeviceError,
         match=r"^add: expected all tensors to be on the same device, but found at least two devices, 'cpu' and 'numpy'",
@@ -156,9 +156,9 @@ def test_tensors_of_two_devices_do_not_mix():
         mg.zeros(2, device="tpu")
 
 
-def test_the_default_device_is_where_tensors_are_made():
-    made = [mg.zeros(2), mg.tensor([1.0]), mg.rand(2), mg.arange(3), mg.from_numpy(np.ones(2)), mg.eye(2)]
-    assert {x.device for x in made} == {"cpu"}
+def test_tensors_are_created_on_the_default_device():
+    outputs = [mg.zeros(2), mg.tensor([1.0]), mg.rand(2), mg.arange(3), mg.from_numpy(np.ones(2)), mg.eye(2)]
+    assert {x.device for x in outputs} == {"cpu"}
     mg.set_default_device("numpy")
     assert (mg.zeros(2).device, mg.zeros(2, device="cpu").device) == ("numpy", "cpu")
     mg.set_default_device(None)
@@ -167,16 +167,16 @@ def test_the_default_device_is_where_tensors_are_made():
 
 @merge_cases
 @pytest.mark.parametrize("key", [key for key, sample in SAMPLES.items() if sample.inputs])
-def test_results_and_gradients_stay_on_the_device_of_the_operands_which_is_not_the_default(key):
+def test_results_and_gradients_are_on_the_device_of_the_operands(key):
     sample = SAMPLES[key]
-    outputs, leaves = parity.called(
-        sample, functools.partial(mg.tensor, device="numpy"), parity.ours(), "float64", "contiguous"
+    outputs, leaves = parity.call_sample(
+        sample, functools.partial(mg.tensor, device="numpy"), parity.minigrad_functions(), "float64", "contiguous"
     )
     ends = [x for x in outputs if x.requires_grad]
     grads = []
     if ends:
-        ones, wanted = [mg.ones_like(x) for x in ends], [x for x in leaves if x.requires_grad]
-        grads = mg.grad(ends, wanted, ones, create_graph=True, allow_unused=True)
+        ones, expected = [mg.ones_like(x) for x in ends], [x for x in leaves if x.requires_grad]
+        grads = mg.grad(ends, expected, ones, create_graph=True, allow_unused=True)
     assert {x.device for x in (*outputs, *grads) if isinstance(x, mg.Tensor)} == {"numpy"}
 
 
@@ -186,17 +186,17 @@ def test_a_tensor_is_unpickled_on_its_device(device):
     assert (x.device, x.tolist(), x.requires_grad) == (device, [1.0, 1.0], True)
 
 
-def test_a_tensor_is_unpickled_on_the_default_device_where_its_own_is_not_there():
+def test_a_tensor_is_unpickled_on_the_default_device_if_its_own_is_unavailable():
     pickled = pickle.dumps(mg.ones(2)).replace(b"\x03cpu", b"\x03tpu")
     assert pickle.loads(pickled).device == "cpu"
 
 
-def test_a_tensor_that_is_not_on_the_default_device_says_so():
+def test_repr_shows_a_non_default_device():
     x = mg.tensor([1.0, 2.0], dtype=mg.float64, device="numpy")
     assert (repr(x), repr(cpu(1))) == ("tensor([1., 2.], device='numpy', dtype=minigrad.float64)", "tensor([0.])")
 
 
-def test_a_gradient_from_another_device_is_refused():
+def test_a_gradient_from_another_device_raises():
     x = mg.ones(2, device="numpy", requires_grad=True)
     with pytest.raises(mg.errors.DeviceError, match="gradient: expected all tensors to be on the same device"):
         (x * x).backward(cpu(2))
@@ -204,7 +204,7 @@ def test_a_gradient_from_another_device_is_refused():
         x.grad = cpu(2)
 
 
-def test_memory_of_numpy_is_shared_and_memory_of_cpu_seen_by_it():
+def test_numpy_and_cpu_share_memory():
     array = np.zeros(3, np.float32)
     x = mg.from_numpy(array)
     x.add_(2.0)
@@ -224,18 +224,18 @@ def _in_a_child(queue):
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.usefixtures("compiled_on_cpu")
-def test_a_forked_child_is_told_to_spawn_and_does_not_hang():
+def test_a_forked_child_raises_instead_of_hanging():
     cpu(4) + 1.0  # this process uses the device
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     child = context.Process(target=_in_a_child, args=(queue,))
     child.start()
-    said = queue.get(timeout=30)
+    message = queue.get(timeout=30)
     child.join(30)
-    assert said.startswith("Taichi does not survive a fork")
+    assert message.startswith("Taichi does not survive a fork")
 
 
-def test_threads_may_compute_at_once():
+def test_threads_may_compute_concurrently():
     results = []
 
     def work(k):
@@ -266,7 +266,7 @@ def test_threads_may_all_be_the_first_to_compute():
         assert (child.stdout.split(), child.stderr) == (["2.0"] * 6, "")
 
 
-def test_the_limit_of_a_pool_is_a_number_of_bytes():
+def test_the_limit_of_a_pool_must_be_an_integer():
     with pytest.raises(
         mg.errors.ArgumentError, match="set_pool_limit: expected a nonnegative number of bytes, but got 'big'"
     ):

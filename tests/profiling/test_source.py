@@ -24,7 +24,7 @@ def titles(source):
     return [line[2:] for line in source.splitlines() if line.startswith("# ") and " on " in line]
 
 
-def test_the_text_of_a_tensor_is_that_of_the_operation_that_made_it():
+def test_the_source_of_a_tensor_is_that_of_its_operation():
     x = leaf(3, 4)
     text = mg.kernel_source(x.softmax(1))
     assert titles(text) == ["softmax on cpu: float32 (3, 4), dim=1 -> float32 (3, 4)"]
@@ -32,10 +32,10 @@ def test_the_text_of_a_tensor_is_that_of_the_operation_that_made_it():
     assert "def tanh_kernel(" in mg.kernel_source(x.exp().tanh())
 
 
-def test_the_text_is_that_for_the_types_and_the_layout_of_the_operands():
+def test_the_source_depends_on_dtypes_and_layouts():
     x = leaf(8, 8)
-    whole, turned = mg.kernel_source(x + x), mg.kernel_source("add", x, x.T)
-    assert "vector(16, ti.f32)" in whole
+    full, turned = mg.kernel_source(x + x), mg.kernel_source("add", x, x.T)
+    assert "vector(16, ti.f32)" in full
     assert "vector(16" not in turned
     assert "a_: ti.types.ndarray(dtype=ti.f64" in mg.kernel_source("add", x.double(), 1.0)
 
@@ -45,10 +45,10 @@ def test_all_launches_of_an_operation_are_shown_in_order():
     assert titles(text) == [
         "var on cpu: float32 (4, 5), dim=(0,), correction=1, keepdim=False -> float32 (5,), in 5 launches"
     ]
-    places = []
+    indices = []
     for k, name in enumerate(["first", "beside", "around", "squares", "var"], 1):
-        places += [text.index(f"# {k} of 5: {name}\n"), text.index(f"def {name}_kernel(")]
-    assert places == sorted(places)
+        indices += [text.index(f"# {k} of 5: {name}\n"), text.index(f"def {name}_kernel(")]
+    assert indices == sorted(indices)
 
 
 def test_a_kernel_that_is_launched_twice_is_shown_twice():
@@ -57,7 +57,7 @@ def test_a_kernel_that_is_launched_twice_is_shown_twice():
     assert mg.kernel_source(mg.functional.cat, [x, x]).count("def put_kernel(") == 2
 
 
-def test_a_function_shows_all_that_it_computes_backward_too():
+def test_a_function_shows_all_kernels_including_backward():
     x = leaf(4)
     text = mg.kernel_source(lambda: (x * x).sum().backward())
     assert [title.split()[0] for title in titles(text)][:2] == ["mul", "sum"]
@@ -74,7 +74,7 @@ def test_a_view_launches_nothing():
     assert mg.kernel_source(leaf(2, 3).T).splitlines()[1].startswith("# No kernel launched")
 
 
-def test_on_numpy_it_is_the_source_of_the_kernel():
+def test_on_numpy_it_is_the_kernel_function():
     x = leaf(2, device="numpy")
     assert mg.kernel_source(mg.functional.relu6(x)) == (
         "# relu6 on numpy: float32 (2,) -> float32 (2,)\n"
@@ -83,48 +83,48 @@ def test_on_numpy_it_is_the_source_of_the_kernel():
     assert mg.kernel_source(x.tanh()).endswith("\nnumpy.tanh")
 
 
-def test_of_a_value_it_is_that_of_floats():
+def test_for_a_value_it_is_the_float_kernel():
     assert mg.kernel_source(mg.Value(2.0) * 3.0) == "# mul on python: 2.0, 3.0 -> 6.0\noperator.mul"
     assert "def exp(a: float) -> float:" in mg.kernel_source(mg.Value(1.0).exp())
 
 
-def test_of_several_outputs_it_is_that_of_the_operation():
+def test_for_one_of_several_outputs_it_is_that_of_the_operation():
     values, _ = leaf(6).sort()
     assert titles(mg.kernel_source(values))[0].startswith("sort on cpu: float32 (6,)")
 
 
-def test_it_prints_as_text_and_is_a_block_of_code_in_a_notebook():
+def test_it_is_a_str_and_a_code_block_in_notebooks():
     text = mg.kernel_source("neg")
     assert isinstance(text, str)
     assert repr(text) == str(text)
     assert text._repr_markdown_() == f"```python\n{text}\n```"
 
 
-def test_who_listens_hears_every_launch_and_nobody_afterwards():
-    x, heard = mg.rand(3), []
-    with arrays.launches(heard.append):
+def test_listeners_receive_launches_inside_the_block_only():
+    x, log = mg.rand(3), []
+    with arrays.on_launch(log.append):
         for _ in range(3):
             x.atan()
     x.atan()
-    assert [made.name for made in heard] == ["atan"] * 3
-    assert len({made.launch for made in heard}) == 1
+    assert [outputs.name for outputs in log] == ["atan"] * 3
+    assert len({launched.launch for launched in log}) == 1
 
 
-def test_looking_is_not_profiled():
+def test_kernel_source_is_not_profiled():
     x = mg.rand(3)
     with mg.profile() as p:
         mg.kernel_source("tanh", x)
     assert p.events == []
 
 
-def test_what_nothing_computed_is_told_so():
+def test_a_leaf_raises():
     with pytest.raises(GraphError, match="this tensor is a leaf, with no grad_fn"):
         mg.kernel_source(mg.ones(3))
     with pytest.raises(GraphError, match=r"Pass a result, mg.kernel_source\(x.exp\(\)\)"):
         mg.kernel_source(mg.Value(3.0))
 
 
-def test_an_operand_that_was_freed_is_asked_for():
+def test_a_freed_operand_raises():
     assert mg.kernel_source(leaf(3) + mg.ones(3)).startswith("# add on ")
     y = leaf(5000) + mg.ones(5000)
     with pytest.raises(GraphError) as error:
@@ -135,7 +135,7 @@ def test_an_operand_that_was_freed_is_asked_for():
     )
 
 
-def test_a_name_that_is_none_is_answered_with_one_that_is():
+def test_an_unknown_name_suggests_a_similar_one():
     with pytest.raises(ArgumentError, match="unknown operation 'tanhh'; did you mean 'tanh'"):
         mg.kernel_source("tanhh")
     with pytest.raises(ArgumentError, match=r"mg.kernel_source\('sum', a, dim=…, keepdim=…\)"):
@@ -144,7 +144,7 @@ def test_a_name_that_is_none_is_answered_with_one_that_is():
         mg.kernel_source(3)
 
 
-def test_a_function_of_ones_own_says_how_to_look_into_it():
+def test_a_custom_function_suggests_apply():
     class Twice(mg.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -160,7 +160,7 @@ def test_a_function_of_ones_own_says_how_to_look_into_it():
     assert "def mul_kernel(" in mg.kernel_source(Twice.apply, x)
 
 
-def test_the_same_text_comes_from_a_process_that_has_computed_nothing():
+def test_the_source_is_the_same_in_a_new_process():
     code = "import minigrad as mg; mg.set_default_device('cpu'); print(mg.kernel_source('silu'))"
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert child.stdout == f"{mg.kernel_source('silu')}\n", child.stderr

@@ -19,31 +19,31 @@ def freed(x):
     return type(x._array) is Freed
 
 
-def test_what_the_block_made_is_freed_though_it_has_a_name_and_what_was_there_is_not():
-    before = mg.ones(3)
-    view = before[1:]
+def test_tensors_of_the_block_are_freed_and_older_ones_are_not():
+    initial = mg.ones(3)
+    view = initial[1:]
     with mg.tidy():
-        made = before * 2.0
-        inner = made[1:]
-        outer = before[:2]
-    assert [freed(x) for x in (before, view, made, inner, outer)] == [False, False, True, True, True]
-    assert before.tolist() == [1.0] * 3
+        outputs = initial * 2.0
+        inner = outputs[1:]
+        outer = initial[:2]
+    assert [freed(x) for x in (initial, view, outputs, inner, outer)] == [False, False, True, True, True]
+    assert initial.tolist() == [1.0] * 3
 
 
 @pytest.fixture
 def on_cpu():
     needs("taichi")
-    before = mg.get_default_device()
+    initial = mg.get_default_device()
     mg.set_default_device("cpu")
     gc.collect()
     gc.disable()
     yield
     gc.enable()
-    mg.set_default_device(before)
+    mg.set_default_device(initial)
 
 
 @pytest.mark.usefixtures("on_cpu")
-def test_memory_goes_back_to_the_pool_at_once_also_that_of_graphs_in_cycles():
+def test_memory_is_released_immediately_even_in_cycles():
     mg.empty_cache()
     w = mg.ones(100_000, requires_grad=True)
     used = mg.memory()["cpu"]
@@ -57,7 +57,7 @@ def test_memory_goes_back_to_the_pool_at_once_also_that_of_graphs_in_cycles():
     assert after.pooled >= 2 * 400_000
 
 
-def test_what_is_kept_or_returned_survives_also_in_containers():
+def test_kept_and_returned_tensors_survive_in_containers():
     with mg.tidy():
         a, b, c = mg.ones(1), mg.ones(1), mg.ones(1)
         assert mg.keep(a) is a
@@ -71,8 +71,8 @@ def test_what_is_kept_or_returned_survives_also_in_containers():
         return {"loss": hidden[-1].sum(), "all": (x + 1.0,)}
 
     hidden = []
-    found = step(mg.ones(2), scale=3.0)
-    assert (found["loss"].item(), found["all"][0].tolist(), freed(hidden[0])) == (6.0, [2.0, 2.0], True)
+    results = step(mg.ones(2), scale=3.0)
+    assert (results["loss"].item(), results["all"][0].tolist(), freed(hidden[0])) == (6.0, [2.0, 2.0], True)
     assert step.__doc__ == "Its docstring."
 
 
@@ -87,7 +87,7 @@ def trained(block):
     return w, loss
 
 
-def test_parameters_survive_with_the_gradients_that_a_block_brought():
+def test_parameters_keep_gradients_computed_in_the_block():
     (w, loss), (expected, _) = trained(mg.tidy), trained(nullcontext)
     assert freed(loss)
     assert (w.tolist(), w.grad.tolist()) == (expected.tolist(), expected.grad.tolist())
@@ -108,7 +108,7 @@ def test_a_gradient_that_can_be_differentiated_keeps_its_graph():
     assert second.tolist() == [6.0, 12.0]
 
 
-def test_a_kept_result_can_be_differentiated_also_by_leaves_and_bases_of_the_block():
+def test_a_kept_result_keeps_its_leaves_and_bases():
     with mg.tidy():
         w = mg.ones(4, requires_grad=True)
         hidden = w.exp()
@@ -122,36 +122,36 @@ def test_a_kept_result_can_be_differentiated_also_by_leaves_and_bases_of_the_blo
     assert view.tolist() == [1.0, 1.0]
 
 
-def test_blocks_nest_and_what_leaves_one_belongs_to_the_next():
+def test_nested_blocks_pass_kept_tensors_to_the_outer_block():
     @mg.tidy
     def inner():
         return mg.ones(1), mg.keep(mg.ones(1))
 
     with mg.tidy():
-        moved, kept = inner()
-        assert not freed(moved)
-    assert (freed(moved), freed(kept)) == (True, False)
+        first, kept_tensor = inner()
+        assert not freed(first)
+    assert (freed(first), freed(kept_tensor)) == (True, False)
 
 
-def test_an_error_tidies_too():
-    seen = []
+def test_exceptions_free_tensors_as_well():
+    log = []
 
     def failing():
         with mg.tidy():
-            seen.append(mg.ones(1))
+            log.append(mg.ones(1))
             raise KeyError
 
     with pytest.raises(KeyError):
         failing()
-    assert freed(seen[0])
+    assert freed(log[0])
 
 
-def test_other_threads_are_left_alone():
-    made, ready, done = [], threading.Event(), threading.Event()
+def test_other_threads_are_unaffected():
+    outputs, ready, done = [], threading.Event(), threading.Event()
 
     def work():
         ready.wait(10)
-        made.append(mg.ones(2) + 1.0)
+        outputs.append(mg.ones(2) + 1.0)
         done.set()
 
     thread = threading.Thread(target=work)
@@ -159,25 +159,25 @@ def test_other_threads_are_left_alone():
     with mg.tidy():
         ready.set()
         assert done.wait(10)
-        ours = mg.ones(1)
+        result = mg.ones(1)
     thread.join()
-    assert made[0].tolist() == [2.0, 2.0]
-    assert freed(ours)
+    assert outputs[0].tolist() == [2.0, 2.0]
+    assert freed(result)
 
 
-def test_outside_of_blocks_making_a_tensor_is_as_it_was():
-    plain = tensor._new
+def test_creating_tensors_outside_blocks_has_no_overhead():
+    plain = tensor._new_tensor
     with mg.tidy(), mg.tidy():
-        assert tensor._new is not plain
-    assert tensor._new is plain
+        assert tensor._new_tensor is not plain
+    assert tensor._new_tensor is plain
     assert mg.keep(3) == 3
 
 
-def test_a_long_block_forgets_what_is_gone():
+def test_a_long_block_prunes_dead_references():
     with mg.tidy() as block:
         for _ in range(5000):
             last = mg.ones(1) + 1.0
-        assert len(block._made) < 2500
+        assert len(block._created) < 2500
     assert freed(last)
 
 
@@ -208,7 +208,7 @@ USES = {
 
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("needs_grad", [False, True])
-def test_use_after_tidy_says_what_was_freed_where_and_what_to_write(use, needs_grad):
+def test_using_a_freed_tensor_raises_with_its_line(use, needs_grad):
     with mg.tidy():
         x = mg.ones(3, requires_grad=needs_grad) * 2.0
     with pytest.raises(TidiedError) as error:

@@ -6,7 +6,7 @@ import pytest
 
 import minigrad as mg
 from cases import merge_cases, refuses_float64, run_cases
-from needs import NEEDS, Need
+from needs import NEEDS, Requirement
 
 
 @pytest.fixture
@@ -15,25 +15,25 @@ def merged(monkeypatch):
     return merge_cases
 
 
-def test_every_case_runs_and_every_failing_one_is_named_with_its_reason(merged):
-    seen = []
+def test_the_report_names_each_failing_case_with_its_error(merged):
+    calls = []
 
     @merged
     @pytest.mark.parametrize("b", [1, pytest.param(2, id="two")])
     @pytest.mark.parametrize(("name", "a"), [("x", 1), ("y", 0)])
     def test(fixture, name, a, b):
-        seen.append((fixture, name, a, b))
+        calls.append((fixture, name, a, b))
         assert a, f"{name} is 0"
         if b == 2:
             pytest.fail("a two")
 
     with pytest.raises(AssertionError) as error:
         test(fixture="given")
-    assert seen == [("given", "x", 1, 1), ("given", "y", 0, 1), ("given", "x", 1, 2), ("given", "y", 0, 2)]
-    first, *named = str(error.value).splitlines()
+    assert calls == [("given", "x", 1, 1), ("given", "y", 0, 1), ("given", "x", 1, 2), ("given", "y", 0, 2)]
+    first, *report = str(error.value).splitlines()
     line = test.__wrapped__.__code__.co_firstlineno + 5
     assert first == "3 of 4 cases fail; MINIGRAD_SEPARATE_CASES=1 makes tests of merged cases:"
-    assert [text for text in named if not text.startswith("    ")] == [
+    assert [text for text in report if not text.startswith("    ")] == [
         f"y-0-1: test_cases.py:{line}: AssertionError: y is 0",
         f"x-1-two: test_cases.py:{line + 2}: Failed: a two",
         f"y-0-two: test_cases.py:{line}: AssertionError: y is 0",
@@ -44,16 +44,16 @@ def test_every_case_runs_and_every_failing_one_is_named_with_its_reason(merged):
 @pytest.mark.parametrize(
     ("ids", "names"),
     [
-        (None, ["len", "given1", "0.5", "None"]),
+        (None, ["len", "case1", "0.5", "None"]),
         (["a", "b", "c", "d"], ["a", "b", "c", "d"]),
-        (lambda x: "half" if x == 0.5 else None, ["len", "given1", "half", "None"]),
+        (lambda x: "half" if x == 0.5 else None, ["len", "case1", "half", "None"]),
     ],
     ids=["none", "a list", "a function"],
 )
 def test_cases_have_the_names_that_pytest_gives_them(merged, ids, names):
     @merged
-    @pytest.mark.parametrize("given", [len, (1, 2), 0.5, None], ids=ids)
-    def test(given):
+    @pytest.mark.parametrize("case", [len, (1, 2), 0.5, None], ids=ids)
+    def test(case):
         raise ValueError
 
     with pytest.raises(AssertionError) as error:
@@ -61,26 +61,26 @@ def test_cases_have_the_names_that_pytest_gives_them(merged, ids, names):
     assert [line.partition(":")[0] for line in str(error.value).splitlines()[1:]] == names
 
 
-def test_marks_that_are_not_merged_and_fixtures_stay(merged):
-    @pytest.mark.parametrize("kept", [1, 2])
+def test_other_marks_and_fixtures_are_kept(merged):
+    @pytest.mark.parametrize("parameter", [1, 2])
     @merged
     @pytest.mark.slow
     @pytest.mark.parametrize("a", [1])
-    def test(tmp_path, kept, a):
+    def test(tmp_path, parameter, a):
         """Not run."""
 
     assert [mark.name for mark in test.pytestmark] == ["slow", "parametrize"]
-    assert test.pytestmark[-1].args == ("kept", [1, 2])
-    assert list(inspect.signature(test).parameters) == ["tmp_path", "kept"]
+    assert test.pytestmark[-1].args == ("parameter", [1, 2])
+    assert list(inspect.signature(test).parameters) == ["tmp_path", "parameter"]
 
 
 def test_cases_are_merged_by_an_argument(merged):
-    seen = []
+    calls = []
 
     @merged(by="name")
     @pytest.mark.parametrize(("name", "a"), [("x", 1), ("y", 2), ("x", 3)])
     def test(fixture, name, a):
-        seen.append((fixture, name, a))
+        calls.append((fixture, name, a))
         assert name == "y"
 
     assert [(mark.name, mark.args) for mark in test.pytestmark] == [("parametrize", ("name", ["x", "y"]))]
@@ -88,21 +88,21 @@ def test_cases_are_merged_by_an_argument(merged):
     test(fixture=0, name="y")
     with pytest.raises(AssertionError, match="2 of 2 cases fail"):
         test(fixture=0, name="x")
-    assert seen == [(0, "y", 2), (0, "x", 1), (0, "x", 3)]
+    assert calls == [(0, "y", 2), (0, "x", 1), (0, "x", 3)]
 
 
-def test_every_case_is_in_a_group_where_a_mark_makes_its_values_anew(merged):
-    seen = []
+def test_every_case_is_in_a_group_if_a_mark_recreates_its_values(merged):
+    calls = []
 
     @merged(by="first")
     @pytest.mark.parametrize("first", range(1000, 3000, 1000))
     @pytest.mark.parametrize("offset", range(2))
     def test(first, offset):
-        seen.append(first + offset)
+        calls.append(first + offset)
 
     for first in test.pytestmark[0].args[1]:
         test(first=first)
-    assert seen == [1000, 1001, 2000, 2001]
+    assert calls == [1000, 1001, 2000, 2001]
 
 
 def test_a_skipped_case_skips_the_test_when_no_case_fails(merged):
@@ -126,7 +126,7 @@ def test_a_gpu_that_refuses_float64_skips_the_case():
     assert not refuses_float64(ValueError(f"float64: the device {device} does not support float64."))
 
 
-def test_a_case_that_a_gpu_refuses_skips_the_test_in_the_one_wording():
+def test_a_case_without_float64_skips_with_the_standard_message():
     def check(case):
         raise mg.errors.DTypeError(f"float64: the device {mg.get_default_device()} does not support float64.")
 
@@ -136,8 +136,8 @@ def test_a_case_that_a_gpu_refuses_skips_the_test_in_the_one_wording():
         run_cases(check, [("a", None)])
 
 
-def test_a_missing_package_of_one_case_hides_no_other_case_that_fails(monkeypatch):
-    monkeypatch.setitem(NEEDS, "nopackage", Need(lambda: False, "make nopackage"))
+def test_a_missing_package_of_one_case_hides_no_failure_of_another(monkeypatch):
+    monkeypatch.setitem(NEEDS, "nopackage", Requirement(lambda: False, "make nopackage"))
 
     def check(case):
         if case == 1:
@@ -152,7 +152,7 @@ def test_a_missing_package_of_one_case_hides_no_other_case_that_fails(monkeypatc
     assert "nopackage" not in str(error.value)
 
 
-def test_what_cannot_be_merged_is_refused(merged):
+def test_unmergeable_parametrisations_raise(merged):
     def test(a):
         """Not run."""
 
@@ -164,7 +164,7 @@ def test_what_cannot_be_merged_is_refused(merged):
         merged(pytest.mark.parametrize("a", [1], indirect=True)(test))()
 
 
-def test_separate_cases_are_tests_of_their_own(monkeypatch):
+def test_separate_cases_are_not_merged(monkeypatch):
     monkeypatch.setattr("cases.SEPARATE", True)
 
     @pytest.mark.parametrize("a", [1])

@@ -27,7 +27,7 @@ def test_a_good_message_passes(message):
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("message", "reason"),
     [
         ("", "The subject is empty."),
         ("Fix " + "x" * 60, "The subject has 64 characters; at most 60 are allowed."),
@@ -38,9 +38,9 @@ def test_a_good_message_passes(message):
         ("Fix a leak\nof memory", "The line after the subject is not empty."),
     ],
 )
-def test_what_is_wrong_is_named(message, said):
+def test_a_bad_message_is_rejected_with_the_reason(message, reason):
     (problem,) = problems(message, changed_lines=1)
-    assert said in problem
+    assert reason in problem
 
 
 def test_a_large_change_needs_a_body():

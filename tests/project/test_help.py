@@ -38,7 +38,7 @@ def test_every_operation_has_help_and_a_signature(op):
     assert list(inspect.signature(op).parameters) == [*op.inputs, *op.attrs]
 
 
-def test_help_of_an_operation_says_what_it_computes():
+def test_help_of_an_operation_documents_its_formula():
     assert mg.sin.__doc__ == (
         "The operation $\\sin a$ on floats, Values, and tensors, elementwise.\n\n"
         "It is differentiable with respect to a. Ints and bools are promoted to the default float dtype."
@@ -47,7 +47,7 @@ def test_help_of_an_operation_says_what_it_computes():
     assert mg.Op.__doc__.startswith("One operation, declared once.")
 
 
-def test_completion_finds_what_is_loaded_late_and_nothing_inner():
+def test_completion_lists_lazy_names_and_no_internal_ones():
     names = dir(mg)
     assert {"tensor", "Tensor", "conv2d", "randn", "functional", "sin", "Value", "float64"} <= set(names)
     assert not {"wrap", "put_at", "find_spec", "Any"} & set(names)

@@ -10,14 +10,14 @@ from needs import needs
 ROOT = Path(minigrad.__file__).parents[1]
 
 
-def run(code: str) -> str:
+def run_python(code: str) -> str:
     child = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=300)
     assert child.returncode == 0, child.stderr
     return child.stdout
 
 
 def test_importing_minigrad_loads_neither_numpy_nor_taichi_nor_the_viewer():
-    loaded = run(f"import sys; sys.path.insert(0, {str(ROOT)!r}); import minigrad; print(*sys.modules)").split()
+    loaded = run_python(f"import sys; sys.path.insert(0, {str(ROOT)!r}); import minigrad; print(*sys.modules)").split()
     assert "minigrad.core.value" in loaded
     assert not {
         "numpy",
@@ -33,7 +33,7 @@ def test_importing_minigrad_loads_neither_numpy_nor_taichi_nor_the_viewer():
     } & set(loaded)
 
 
-def test_minigrad_works_where_neither_numpy_nor_taichi_is_installed():
+def test_minigrad_works_without_numpy_and_taichi():
     code = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
@@ -45,10 +45,10 @@ y = model([1.0, 2.0])[0]
 y.backward()
 print(mg.Value(2.0) * 3, all(p.grad is not None for p in model.parameters()))
 """
-    assert run(code) == "Value(6.0) True\n"
+    assert run_python(code) == "Value(6.0) True\n"
 
 
-def test_where_taichi_is_not_installed_numpy_computes_and_cpu_means_it():
+def test_without_taichi_cpu_is_an_alias_of_numpy():
     needs("numpy")
     code = f"""
 import sys
@@ -62,10 +62,10 @@ y.exp().sum().backward()
 print(x.device, mg.zeros(2).device, mg.device("cpu"), x.cpu() is x, x)
 print(y.grad[0].item(), mg.kernel_source("tanh").splitlines()[1])
 """
-    assert run(code) == "numpy numpy numpy True tensor([2., 2.])\n1.0 numpy.tanh\n"
+    assert run_python(code) == "numpy numpy numpy True tensor([2., 2.])\n1.0 numpy.tanh\n"
 
 
-def test_taichi_is_loaded_by_the_first_operation_and_tells_no_server():
+def test_the_first_operation_loads_taichi_and_contacts_no_server():
     needs("taichi")
     code = f"""
 import sys, threading
@@ -76,4 +76,4 @@ loaded, threads = "taichi" in sys.modules, []
 threading.Thread.start = threads.append  # one would ask Taichi's server for a newer version
 print(x + 1, loaded, "taichi" in sys.modules, threads)
 """
-    assert run(code) == "tensor([2., 3.]) False True []\n"
+    assert run_python(code) == "tensor([2., 3.]) False True []\n"

@@ -12,24 +12,24 @@ TESTS = Path(__file__).parents[1]
 CONFTEST = """
 import needs
 import legs
-needs.NEEDS["gold"] = needs.Need(lambda: False, "dig")
+needs.NEEDS["gold"] = needs.Requirement(lambda: False, "dig")
 
 def pytest_addoption(parser):
     parser.addoption("--leave")
 
 def pytest_configure(config):
-    config.pluginmanager.register(needs.Skips())
-    config.pluginmanager.register(legs.Legs(config), "legs")
+    config.pluginmanager.register(needs.SkipPolicy())
+    config.pluginmanager.register(legs.CiLegs(config), "legs")
     config.addinivalue_line("markers", "needs(names)")
 
 def pytest_collection_modifyitems(config, items):
-    items[:], left = config.pluginmanager.get_plugin("legs").leave(items)
+    items[:], left = config.pluginmanager.get_plugin("legs").split(items)
     config.hook.pytest_deselected(items=left)
 """
 FILE = """
 import importlib.metadata, importlib.util, os, subprocess, sys
 import pytest
-from needs import is_here, needs
+from needs import is_available, needs
 
 def test_plain(): assert 'CI_PASSED' not in os.environ
 
@@ -60,15 +60,17 @@ def test_looks(): assert importlib.util.find_spec('gold') is None
 def test_version():
     with pytest.raises(ImportError): importlib.metadata.version('gold')
 
-def test_asks(): assert not is_here('gold')
+def test_asks(): assert not is_available('gold')
 
 def test_program(): subprocess.run([sys.executable, '-c', ''], check=True)
 """
 FILES = {
     "one": FILE,
-    "imported": "from needs import is_here\nHERE = is_here('gold')\n\ndef test_one(): pass\n\ndef test_two(): pass\n",
-    "fixture": "import pytest\nfrom needs import is_here\n\n@pytest.fixture(scope='module')\ndef here():\n"
-    "    return is_here('gold')\n\ndef test_one(here): pass\n\ndef test_two(here): pass\n",
+    "imported": (
+        "from needs import is_available\nHERE = is_available('gold')\n\ndef test_one(): pass\n\ndef test_two(): pass\n"
+    ),
+    "fixture": "import pytest\nfrom needs import is_available\n\n@pytest.fixture(scope='module')\ndef here():\n"
+    "    return is_available('gold')\n\ndef test_one(here): pass\n\ndef test_two(here): pass\n",
 }
 
 
@@ -94,7 +96,7 @@ def run(tmp_path):
 
 
 @pytest.mark.parametrize("options", [pytest.param((), marks=pytest.mark.nightly), ("-n2",)], ids=["alone", "workers"])
-def test_only_what_nothing_missing_changes_is_left(run, tmp_path, options):
+def test_only_tests_without_failed_lookups_are_deselected(run, tmp_path, options):
     run(FILES, *options, CI_PASSED=str(tmp_path / "passed.json"))
     passed = json.loads((tmp_path / "passed.json").read_text(encoding="utf-8"))
     cases = [f"test_one.py::test_cases[{k}]" for k in (1, 2)]
@@ -107,9 +109,9 @@ def test_only_what_nothing_missing_changes_is_left(run, tmp_path, options):
     assert "test_imported.py::test_two" in printed
 
 
-def test_what_has_another_case_now_runs(run, tmp_path):
-    known = {"test_it.py::test_one": ["test_it.py::test_one"], "test_it.py::test_two": ["test_it.py::test_two[1]"]}
-    (tmp_path / "passed.json").write_text(json.dumps(known), encoding="utf-8")
+def test_a_function_with_new_cases_runs(run, tmp_path):
+    passed = {"test_it.py::test_one": ["test_it.py::test_one"], "test_it.py::test_two": ["test_it.py::test_two[1]"]}
+    (tmp_path / "passed.json").write_text(json.dumps(passed), encoding="utf-8")
     two = "import pytest\n\n@pytest.mark.parametrize('k', [1, 2])\ndef test_two(k): assert k == 1\n"
     printed = run({"it": f"def test_one(): pass\n\n{two}"}, "--leave", "passed.json")
     assert printed.splitlines()[-1].strip("= ").startswith("1 failed, 1 passed, 1 deselected in "), printed

@@ -7,10 +7,10 @@ from mutants import MUTANTS
 from test_architecture import BACKENDS, CORE, PACKAGES
 
 ROOT = Path(__file__).parents[2]
-BESIDE = {"viz/minigrad_viz", "viz/frontend", "book/_ext", "notebooks"}
+OTHER_FOLDERS = {"viz/minigrad_viz", "viz/frontend", "book/_ext", "notebooks"}
 
 
-def room_of(path):
+def package_of(path):
     """Return the module or package of minigrad that contains a file, a backend, or another top folder."""
     parts = PurePosixPath(path).with_suffix("").parts
     if parts[0] != "minigrad":
@@ -18,35 +18,40 @@ def room_of(path):
     return "/".join(parts[1:3]) if parts[1] in ("core", "backends") else parts[1]
 
 
-def test_each_fault_can_be_planted_once_and_changes_its_file():
+def test_each_mutant_applies_exactly_once():
     for mutant in MUTANTS:
         text = (ROOT / mutant.path).read_text(encoding="utf-8")
         assert text.count(mutant.old) == 1, f"{mutant.name}: its original code occurs {text.count(mutant.old)} times"
-        assert mutant.planted(text) != text, f"{mutant.name}: it has no effect"
+        assert mutant.mutate(text) != text, f"{mutant.name}: it has no effect"
 
 
-def test_python_with_a_fault_in_it_is_python_still():
+def test_mutated_python_parses_and_differs():
     for mutant in MUTANTS:
         if mutant.path.endswith(".py"):
             before = (ROOT / mutant.path).read_text(encoding="utf-8")
-            after = ast.parse(mutant.planted(before), mutant.name)
+            after = ast.parse(mutant.mutate(before), mutant.name)
             assert ast.dump(after) != ast.dump(ast.parse(before)), f"{mutant.name}: only the formatting changes"
 
 
-def test_the_named_tests_are_there():
+def test_the_listed_test_files_exist():
     for mutant in MUTANTS:
         assert 1 <= len(mutant.tests) <= 3, f"{mutant.name}: it lists {len(mutant.tests)} test files"
-        lost = [name for name in mutant.tests if not (ROOT / "tests" / name).is_file()]
-        assert not lost, f"{mutant.name}: missing test files {lost}"
+        missing = [name for name in mutant.tests if not (ROOT / "tests" / name).is_file()]
+        assert not missing, f"{mutant.name}: missing test files {missing}"
 
 
-def test_names_are_unique_and_go_into_the_table():
+def test_names_are_unique_and_fit_the_table():
     names = [mutant.name for mutant in MUTANTS]
     assert len(set(names)) == len(names) >= 60
     assert not [name for name in names if "|" in name or "\n" in name]
 
 
-def test_each_room_has_a_fault():
-    rooms = {*PACKAGES, *[f"core/{name}" for name in CORE], *[f"backends/{name}" for name in BACKENDS], *BESIDE}
-    rooms -= {"core", "backends"}
-    assert {room_of(mutant.path) for mutant in MUTANTS} == rooms
+def test_each_package_has_a_mutant():
+    packages = {
+        *PACKAGES,
+        *[f"core/{name}" for name in CORE],
+        *[f"backends/{name}" for name in BACKENDS],
+        *OTHER_FOLDERS,
+    }
+    packages -= {"core", "backends"}
+    assert {package_of(mutant.path) for mutant in MUTANTS} == packages

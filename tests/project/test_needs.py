@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from needs import NEEDS, WORDING, needs, reason
+from needs import NEEDS, SKIP_MESSAGE, needs, reason
 
 TESTS = Path(__file__).parents[1]
 CONFTEST = """
 import needs
-needs.NEEDS["gold"] = needs.Need(lambda: False, "dig")
-needs.NEEDS["nopackage"] = needs.Need(lambda: False, "make nopackage")
-needs.NEEDS["moon"] = needs.Need(lambda: False, "a rocket", of_machine=True)
+needs.NEEDS["gold"] = needs.Requirement(lambda: False, "dig")
+needs.NEEDS["nopackage"] = needs.Requirement(lambda: False, "make nopackage")
+needs.NEEDS["moon"] = needs.Requirement(lambda: False, "a rocket", is_machine_specific=True)
 
 def pytest_configure(config):
-    config.pluginmanager.register(needs.Skips())
+    config.pluginmanager.register(needs.SkipPolicy())
     config.addinivalue_line("markers", "needs(names)")
 """
 
@@ -31,11 +31,11 @@ def run(tmp_path):
     def run(source, *options, **environment):
         (tmp_path / "conftest.py").write_text(CONFTEST, encoding="utf-8")
         (tmp_path / "test_it.py").write_text(source, encoding="utf-8")
-        outside = {name: value for name, value in os.environ.items() if name != "CI_SKIPS_NOTHING"}
+        environ = {name: value for name, value in os.environ.items() if name != "CI_SKIPS_NOTHING"}
         child = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:nbval", *options, "test_it.py"],
             cwd=tmp_path,
-            env={**outside, "PYTHONPATH": str(TESTS / "helpers"), **environment},
+            env={**environ, "PYTHONPATH": str(TESTS / "helpers"), **environment},
             capture_output=True,
             text=True,
             timeout=300,
@@ -45,7 +45,7 @@ def run(tmp_path):
     return run
 
 
-FOUR = """
+FOUR_SKIPS = """
 import pytest
 from needs import needs
 
@@ -62,8 +62,8 @@ def test_machine(): pass
 
 
 @pytest.mark.parametrize("options", [(), pytest.param(("-n2",), marks=pytest.mark.nightly)], ids=["alone", "workers"])
-def test_each_missing_thing_has_a_line_with_its_tests_and_what_brings_it(run, options):
-    status, printed = run(FOUR, *options)
+def test_the_summary_lists_each_missing_requirement(run, options):
+    status, printed = run(FOUR_SKIPS, *options)
     lines = [line for line in printed.splitlines() if " skipped: " in line]
     assert (status, lines) == (
         0,
@@ -77,7 +77,7 @@ def test_each_missing_thing_has_a_line_with_its_tests_and_what_brings_it(run, op
 
 
 @pytest.mark.parametrize("options", [pytest.param((), marks=pytest.mark.nightly), ("-n2",)], ids=["alone", "workers"])
-def test_each_module_that_needs_a_thing_or_imports_it_is_counted(run, tmp_path, options):
+def test_skipped_modules_are_counted(run, tmp_path, options):
     heads = {"gold": "from needs import needs\nneeds('gold')", "nopackage": "import nopackage"}
     files = [f"test_{name}_{k}.py" for name in heads for k in (1, 2)]
     for file in files:
@@ -88,8 +88,8 @@ def test_each_module_that_needs_a_thing_or_imports_it_is_counted(run, tmp_path, 
         assert f"2 files skipped: {name} is missing. To run them: " in printed
 
 
-def test_in_ci_only_what_the_machine_lacks_may_be_missing(run):
-    status, printed = run(FOUR, CI_SKIPS_NOTHING="1")
+def test_in_ci_only_machine_requirements_may_be_missing(run):
+    status, printed = run(FOUR_SKIPS, CI_SKIPS_NOTHING="1")
     assert status == 1, printed
     assert "no requirement may be missing in this run: needs gold: dig" in printed
     assert re.search(r"^2 failed, 1 skipped, 1 error in ", printed.splitlines()[-1]), printed
@@ -104,7 +104,7 @@ SKIPS = [
 ]
 
 
-def test_a_skip_in_words_of_its_own_fails(run, tmp_path):
+def test_a_skip_with_another_message_fails(run, tmp_path):
     files = [f"test_{k}.py" for k in range(len(SKIPS))]
     for file, skip in zip(files, SKIPS, strict=True):
         (tmp_path / file).write_text(skip, encoding="utf-8")
@@ -122,22 +122,22 @@ def test_a_missing_import_inside_the_package_is_a_failure(run, tmp_path):
     assert "No module named 'nopackage'" in printed
 
 
-def test_no_other_file_of_tests_decides_about_skips():
+def test_no_other_test_file_skips_directly():
     """A skip with another message fails only where it happens, which is never on a machine that has everything."""
-    may = {
+    allowed = {
         TESTS / f"{name}.py" for name in ("helpers/needs", "helpers/cases", "project/test_needs", "project/test_cases")
     }
-    ways = {"importorskip", "skip", "skipif", "SkipTest"}
-    found = [
+    functions = {"importorskip", "skip", "skipif", "SkipTest"}
+    skips = [
         f"{path.relative_to(TESTS)}:{node.lineno}: {node.attr}"
         for path in sorted(TESTS.rglob("*.py"))
-        if path not in may
+        if path not in allowed
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute)
-        and node.attr in ways
+        and node.attr in functions
         and ast.unparse(node).startswith(("pytest.", "unittest."))
     ]
-    assert found == []
+    assert skips == []
 
 
 def test_a_failure_that_a_missing_import_caused_is_a_failure(run):
@@ -147,19 +147,21 @@ def test_a_failure_that_a_missing_import_caused_is_a_failure(run):
     assert "AssertionError: wrong" in printed
 
 
-def test_the_table_has_the_wording_of_each_name():
+def test_each_requirement_has_the_standard_message():
     for name in NEEDS:
-        found = WORDING.fullmatch(reason(name))
-        assert found, name
-        assert (found[1], found[2]) == (name, NEEDS[name].brings)
+        match = SKIP_MESSAGE.fullmatch(reason(name))
+        assert match, name
+        assert (match[1], match[2]) == (name, NEEDS[name].how_to_get)
     with pytest.raises(KeyError):
         needs("no such thing")
 
 
-def test_to_ask_for_a_package_does_not_import_it():
-    asked = "import needs, sys; print([n for n in ('taichi', 'torch', 'ray', 'matplotlib') if needs.is_here(n) * 0])"
-    asked += "; print([n for n in ('taichi', 'torch', 'ray', 'matplotlib') if n in sys.modules])"
+def test_checking_for_a_package_does_not_import_it():
+    code = (
+        "import needs, sys; print([n for n in ('taichi', 'torch', 'ray', 'matplotlib') if needs.is_available(n) * 0])"
+    )
+    code += "; print([n for n in ('taichi', 'torch', 'ray', 'matplotlib') if n in sys.modules])"
     child = subprocess.run(
-        [sys.executable, "-c", asked], cwd=TESTS / "helpers", capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], cwd=TESTS / "helpers", capture_output=True, text=True, check=True
     )
     assert child.stdout == "[]\n[]\n"

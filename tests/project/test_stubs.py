@@ -17,10 +17,10 @@ from minigrad import functional
 from minigrad.core.graph import Node
 from minigrad.core.registry import METHODS
 
-ROOT = stubs.HOUSE.parent
+ROOT = stubs.PACKAGE.parent
 
 
-def test_stubs_are_what_the_declarations_say():
+def test_stubs_are_up_to_date():
     stale = [path for path, text in stubs.stubs().items() if path.read_text(encoding="utf-8") != text]
     names = ", ".join(str(path.relative_to(ROOT)) for path in stale)
     assert not stale, f"stale stubs: {names}; run: make stubs"
@@ -28,64 +28,64 @@ def test_stubs_are_what_the_declarations_say():
 
 def names_in(body: list[ast.stmt]) -> set[str]:
     """Return the names that statements bind."""
-    found = set()
+    names = set()
     for node in body:
         if isinstance(node, ast.ImportFrom):
-            found |= {alias.asname or alias.name for alias in node.names}
+            names |= {alias.asname or alias.name for alias in node.names}
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.add(node.name)
+            names.add(node.name)
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            found.add(node.target.id)
-    return found
+            names.add(node.target.id)
+    return names
 
 
-def test_every_method_and_property_of_a_tensor_is_known_to_type_checkers():
+def test_every_method_and_property_of_a_tensor_is_declared():
     (methods,) = [
         node
-        for node in ast.parse((stubs.HOUSE / "functional" / "_stubs.pyi").read_text(encoding="utf-8")).body
+        for node in ast.parse((stubs.PACKAGE / "functional" / "_stubs.pyi").read_text(encoding="utf-8")).body
         if isinstance(node, ast.ClassDef) and node.name == "Methods"
     ]
-    known = names_in(methods.body) | set(vars(object)) | set(vars(Node)) | {"__module__", "__weakref__"}
+    declared = names_in(methods.body) | set(vars(object)) | set(vars(Node)) | {"__module__", "__weakref__"}
     written = names_in(ast.parse(inspect.getsource(mg.Tensor)).body[0].body)
-    assert set(vars(mg.Tensor)) - known - written <= {"label", *mg.Tensor.__slots__}
+    assert set(vars(mg.Tensor)) - declared - written <= {"label", *mg.Tensor.__slots__}
     assert len(names_in(methods.body)) > 250
 
 
 @pytest.mark.parametrize(
     ("module", "public_names"), [(mg, stubs.public_names), (functional, lambda: functional.__all__)]
 )
-def test_every_public_name_is_known_to_type_checkers(module, public_names):
+def test_every_public_name_is_declared(module, public_names):
     tree, names = ast.parse(Path(module.__file__).with_suffix(".pyi").read_text(encoding="utf-8")), public_names()
     assert set(names) <= names_in(tree.body)
-    (listed,) = [node.value for node in tree.body if isinstance(node, ast.Assign)]
-    assert set(ast.literal_eval(listed)) == set(names)
+    (exports,) = [node.value for node in tree.body if isinstance(node, ast.Assign)]
+    assert set(ast.literal_eval(exports)) == set(names)
 
 
-def test_the_package_says_that_it_is_typed():
-    assert (stubs.HOUSE / "py.typed").read_text(encoding="utf-8") == ""
+def test_the_package_is_marked_as_typed():
+    assert (stubs.PACKAGE / "py.typed").read_text(encoding="utf-8") == ""
 
 
-def test_the_class_for_type_checkers_is_not_there_at_run_time():
+def test_the_stub_class_does_not_exist_at_run_time():
     assert mg.Tensor.__mro__[1] is Node
 
 
-def test_methods_made_of_operations_take_what_the_stubs_say():
+def test_generated_methods_accept_the_declared_arguments():
     def check(name):
-        (form,) = stubs.method_forms(name, METHODS[name])
+        (form,) = stubs.method_signatures(name, METHODS[name])
         _, *rest = form.parameters.values()
         x = mg.tensor([0.25, 0.5])
         operands = [mg.tensor([0.5, 0.25]) for p in rest if p.kind is p.POSITIONAL_ONLY]
-        named = {p.name: 2.0 for p in rest if p.kind is not p.POSITIONAL_ONLY}
-        assert isinstance(getattr(x, name)(*operands, **named), mg.Tensor)
+        keywords = {p.name: 2.0 for p in rest if p.kind is not p.POSITIONAL_ONLY}
+        assert isinstance(getattr(x, name)(*operands, **keywords), mg.Tensor)
         with pytest.raises(TypeError):
-            getattr(x, name)(*operands, *named.values(), 1.0)
+            getattr(x, name)(*operands, *keywords.values(), 1.0)
 
-    made = sorted(name for name in METHODS if stubs.op_of(name))
-    assert len(made) > 100
-    run_cases(check, [(name, name) for name in made])
+    generated = sorted(name for name in METHODS if stubs.generating_op(name))
+    assert len(generated) > 100
+    run_cases(check, [(name, name) for name in generated])
 
 
-SETTING = """
+USER_CODE = """
 import minigrad as mg
 from minigrad import functional as F
 
@@ -106,7 +106,7 @@ def loss(prediction: mg.Tensor, target: mg.Tensor) -> mg.Tensor:
 for row in x:
     loss(row, row).backward()
 """
-REVEALED = {
+REVEALED_TYPES = {
     "x": "Tensor",
     "y": "Tensor",
     "x.sum(0)": "Tensor",
@@ -158,7 +158,7 @@ REVEALED = {
     "F.gelu(x, approximate='tanh')": "Tensor",
     "F.mse_loss(x, y)": "Tensor",
 }
-WRONG = {
+EXPECTED_ERRORS = {
     "x.sum(dims=0)": 'Unexpected keyword argument "dims" for "sum" of "Methods"; did you mean "dim"?',
     "x.reluu()": '"Tensor" has no attribute "reluu"',
     "x.sin(1.0)": 'Too many arguments for "sin" of "Methods"',
@@ -174,11 +174,11 @@ WRONG = {
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_readers_code_is_checked_strictly(tmp_path):
-    first = SETTING.count("\n") + 1
-    reader = tmp_path / "reader.py"
-    lines = [f"reveal_type({line})" for line in REVEALED] + list(WRONG)
-    reader.write_text(SETTING + "\n".join(lines) + "\n", encoding="utf-8")
+def test_user_code_type_checks_strictly(tmp_path):
+    first = USER_CODE.count("\n") + 1
+    user_file = tmp_path / "reader.py"
+    lines = [f"reveal_type({line})" for line in REVEALED_TYPES] + list(EXPECTED_ERRORS)
+    user_file.write_text(USER_CODE + "\n".join(lines) + "\n", encoding="utf-8")
     command = [
         sys.executable,
         "-m",
@@ -189,12 +189,12 @@ def test_readers_code_is_checked_strictly(tmp_path):
         str(tmp_path / "kept"),
     ]
     child = subprocess.run(
-        [*command, reader.name],
+        [*command, user_file.name],
         cwd=tmp_path, env={**os.environ, "MYPYPATH": str(ROOT)}, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
-    said = re.findall(r"^reader.py:(\d+): (error|note): (.*?)(?:  \[[a-z-]+\])?$", child.stdout, re.MULTILINE)
-    kinds = [re.sub(r"minigrad\.[\w.]+\.", "", text[18:-1]) for _, _, text in said if text.startswith("Revealed")]
+    messages = re.findall(r"^reader.py:(\d+): (error|note): (.*?)(?:  \[[a-z-]+\])?$", child.stdout, re.MULTILINE)
+    kinds = [re.sub(r"minigrad\.[\w.]+\.", "", text[18:-1]) for _, _, text in messages if text.startswith("Revealed")]
     kinds = [re.sub(r"tuple\[.*fallback=(\w+)\]", r"\1", kind) for kind in kinds]  # a named tuple
-    assert dict(zip(REVEALED, kinds, strict=True)) == REVEALED
-    errors = {lines[int(line) - first]: text for line, kind, text in said if kind == "error"}
-    assert errors == WRONG
+    assert dict(zip(REVEALED_TYPES, kinds, strict=True)) == REVEALED_TYPES
+    errors = {lines[int(line) - first]: text for line, kind, text in messages if kind == "error"}
+    assert errors == EXPECTED_ERRORS

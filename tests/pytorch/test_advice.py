@@ -14,36 +14,43 @@ needs("numpy")
 
 MODULES = sorted(
     {family for kind in ("", "+") for family in coverage.names(kind)}
-    | {f"{family}.{name}" for family, own in coverage.names("+").items() for name, rest in own.items() if rest == "."}
+    | {
+        f"{family}.{name}"
+        for family, members in coverage.names("+").items()
+        for name, rest in members.items()
+        if rest == "."
+    }
 )
 
 
-def test_every_module_of_pytorch_can_be_imported_or_says_what_to_write():
+def test_every_module_of_pytorch_can_be_imported_or_has_advice():
     """Each is a file of ours, or a module with its available names, or raises an error with its name."""
-    refused, made = [], []
+    refused, imported = [], []
     for path in MODULES:
-        ours = path.replace("torch", "minigrad", 1)
+        mg_path = path.replace("torch", "minigrad", 1)
         family, _, name = path.rpartition(".")
         if path == "torch.Tensor" or coverage.names().get(family, {}).get(name):  # a class or a function
             continue
         try:
             with warnings.catch_warnings():  # an old path of ours that is also a module of PyTorch
                 warnings.filterwarnings("ignore", message=r"minigrad\.storage has moved to minigrad\.core\.storage")
-                module = import_module(ours)
+                module = import_module(mg_path)
         except ModuleNotFoundError as error:
             refused.append((path, str(error)))
             continue
         if module.__spec__.origin is None:
-            made.append(path)
+            imported.append(path)
             for name in module.__all__:
-                assert getattr(module, name) is getattr(coverage.place_of(coverage.names("+")[path][name]), name)
+                assert getattr(module, name) is getattr(
+                    coverage.minigrad_counterpart(coverage.names("+")[path][name]), name
+                )
     assert {"torch.nn.modules", "torch.nn.modules.linear", "torch.utils.data.dataloader", "torch.optim.adamw"} <= set(
-        made
+        imported
     )
-    for path, said in refused:
-        assert re.match(r"No module named 'minigrad[\w.]*'\.\n  PyTorch's torch[\w.]* is not available", said), (
+    for path, message in refused:
+        assert re.match(r"No module named 'minigrad[\w.]*'\.\n  PyTorch's torch[\w.]* is not available", message), (
             path,
-            said,
+            message,
         )
     gone = {"torch.amp", "torch.utils.checkpoint", "torch.utils.tensorboard", "torch.nn.parallel", "torch.onnx"}
     assert gone <= {path for path, _ in refused}
@@ -85,14 +92,14 @@ def test_every_module_of_pytorch_can_be_imported_or_says_what_to_write():
         ("from minigrad.nn import nonsense", ImportError, "cannot import name 'nonsense' from 'minigrad.nn' ("),
     ],
 )
-def test_an_import_of_what_is_not_here_says_what_to_write_instead(statement, kind, text):
+def test_an_import_of_a_missing_name_has_advice(statement, kind, text):
     with pytest.raises(ImportError) as caught:
         exec(statement, {})
     assert type(caught.value) is kind
     assert text in str(caught.value)
 
 
-def test_an_attribute_of_a_module_that_was_made_says_what_to_write_instead():
+def test_a_missing_attribute_of_a_synthetic_module_has_advice():
     with pytest.raises(
         AttributeError, match=r"no attribute 'Conv3d'\.\n  PyTorch's torch\.nn\.modules\.Conv3d is not available"
     ):
@@ -134,13 +141,13 @@ def test_an_attribute_of_a_module_that_was_made_says_what_to_write_instead():
         ),
     ],
 )
-def test_a_name_that_is_not_here_says_what_to_write_instead(ask, text):
+def test_a_missing_name_has_advice(ask, text):
     with pytest.raises(AttributeError) as error:
         ask()
     assert str(error.value).endswith(text)
 
 
-def test_a_name_that_pytorch_has_not_either_is_told_plainly():
+def test_a_name_unknown_to_pytorch_has_no_advice():
     with pytest.raises(AttributeError) as error:
         mg.no_such_name  # noqa: B018 -- asking is the test
     assert str(error.value) == "module 'minigrad' has no attribute 'no_such_name'"

@@ -17,7 +17,7 @@ from cases import merge_cases
 from minigrad import cli, pytorch
 from minigrad.core.errors import DeviceError, DTypeError, MinigradError
 from minigrad.pytorch import coverage
-from minigrad.pytorch.advice import DIFFERS, INERT, INSTEAD, REFUSED
+from minigrad.pytorch.advice import DIFFERENCES, REPLACEMENTS, UNSUPPORTED_METHODS, UNSUPPORTED_OPTIONS
 from needs import needs
 
 needs("numpy")
@@ -27,7 +27,7 @@ PAGE = Path(__file__).parents[2] / "book" / "pytorch.md"
 ROWS = pytorch.rows()
 
 
-def test_the_page_of_the_book_is_what_the_package_has():
+def test_the_page_of_the_book_is_up_to_date():
     same = PAGE.read_text(encoding="utf-8") == pytorch.markdown()
     assert same, "book/pytorch.md does not match the package; run: make torch"
 
@@ -41,15 +41,15 @@ def test_the_page_has_every_name_once():
         assert sorted(listed) == sorted(row.name for row in ROWS if row.family == family)
 
 
-def test_what_differs_is_here_and_what_is_not_here_has_no_other_meaning():
-    here = {f"{row.family}.{row.name}" for row in ROWS if row.state != "no"}
-    assert set(DIFFERS) <= here
-    assert not REFUSED & here
-    assert not DIFFERS.keys() & set(" ".join(INSTEAD).split())
+def test_differences_are_available_and_replacements_are_missing():
+    available = {f"{row.family}.{row.name}" for row in ROWS if row.state != "no"}
+    assert set(DIFFERENCES) <= available
+    assert not UNSUPPORTED_METHODS & available
+    assert not DIFFERENCES.keys() & set(" ".join(REPLACEMENTS).split())
 
 
 @pytest.mark.parity
-def test_the_names_and_what_they_take_are_those_of_this_pytorch(torch):
+def test_names_and_signatures_match_this_pytorch(torch):
     import torch_names
 
     assert torch.__version__.split("+")[0] == pytorch.version(), (
@@ -58,17 +58,20 @@ def test_the_names_and_what_they_take_are_those_of_this_pytorch(torch):
     for family in torch_names.FAMILIES:
         listed = {name: f"({forms})" if forms else "" for name, forms in coverage.names()[family].items()}
         assert listed == torch_names.names(family)
-        for kind, own in torch_names.members(family).items():
+        for kind, members in torch_names.members(family).items():
             listed = {x: f"({forms})" if forms else "" for x, forms in coverage.names(".")[f"{family}.{kind}"].items()}
-            assert listed == own
+            assert listed == members
 
 
 @pytest.mark.parity
-def test_what_is_called_there_is_called_here_and_what_is_a_module_there_is_one_here(torch):
+def test_callables_and_modules_match_pytorch(torch):
     differ = set()
     for row in ROWS:
         if row.state == "yes":
-            pair = attrgetter(f"{row.family}.{row.name}"[6:])(torch), getattr(coverage.place_of(row.family), row.name)
+            pair = (
+                attrgetter(f"{row.family}.{row.name}"[6:])(torch),
+                getattr(coverage.minigrad_counterpart(row.family), row.name),
+            )
             if len({(callable(x), inspect.ismodule(x)) for x in pair}) > 1:
                 differ.add(f"{row.family}.{row.name}")
     assert differ == set()
@@ -76,9 +79,9 @@ def test_what_is_called_there_is_called_here_and_what_is_a_module_there_is_one_h
 
 @pytest.mark.parity
 @pytest.mark.nightly
-def test_the_whole_file_of_names_is_that_of_this_pytorch(torch):
+def test_the_file_of_names_matches_this_pytorch(torch):
     """Run in a subprocess, since it imports every module of PyTorch."""
-    code = "import torch_names; assert torch_names.text() == torch_names.FILE.read_text(encoding='utf-8')"
+    code = "import torch_names; assert torch_names.file_content() == torch_names.FILE.read_text(encoding='utf-8')"
     path = os.pathsep.join(sys.path)
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300, env={**os.environ, "PYTHONPATH": path})
 
@@ -100,7 +103,7 @@ OPTIONS = {
 @merge_cases
 @pytest.mark.parity
 @pytest.mark.parametrize(("option", "call"), OPTIONS.items())
-def test_an_option_that_is_refused_is_one_of_pytorch_s_and_noted(torch, option, call):
+def test_a_refused_option_exists_in_pytorch_and_is_noted(torch, option, call):
     name, _, words = option.partition(" ")
     family, _, name = name.rpartition(".")
     (row,) = [row for row in ROWS if (row.family, row.name) == (family, name)]
@@ -112,8 +115,8 @@ def test_an_option_that_is_refused_is_one_of_pytorch_s_and_noted(torch, option, 
         eval(call, {"t": mg, "F": mg.nn.functional, "i": mg.tensor([0])})
 
 
-def test_each_option_that_is_here_to_be_refused_is_tried():
-    assert {f"{name} {option}" for name, options in INERT.items() for option in options} <= OPTIONS.keys()
+def test_each_unsupported_option_is_tested():
+    assert {f"{name} {option}" for name, options in UNSUPPORTED_OPTIONS.items() for option in options} <= OPTIONS.keys()
 
 
 @pytest.mark.parametrize(
@@ -134,7 +137,7 @@ def test_options_and_methods_are_compared(monkeypatch, name, note):
     """Compare with a function and a class that take no more than these, since ours may have gained options."""
 
     class Bare:
-        def __init__(self, *given):
+        def __init__(self, *args):
             pass
 
         def load_state_dict(self, state_dict, strict=True):
@@ -147,23 +150,25 @@ def test_options_and_methods_are_compared(monkeypatch, name, note):
         "sum": lambda input, dim=None, keepdim=False, *, dtype=None: None,
     }
     family, _, last = name.rpartition(".")
-    place = type("Tensor", (), functions) if family == "torch.Tensor" else SimpleNamespace(**{last: Bare} | functions)
-    monkeypatch.setattr(coverage, "place_of", lambda family: place)
-    monkeypatch.setattr(coverage, "DIFFERS", {})
+    counterpart = (
+        type("Tensor", (), functions) if family == "torch.Tensor" else SimpleNamespace(**{last: Bare} | functions)
+    )
+    monkeypatch.setattr(coverage, "minigrad_counterpart", lambda family: counterpart)
+    monkeypatch.setattr(coverage, "DIFFERENCES", {})
     row = next(row for row in pytorch.look_up({name[6:]}) if row.family == family)
     assert row.state == ("differs" if note else "yes")
     assert note in row.note
 
 
-def test_what_takes_anything_by_keyword_is_known():
+def test_functions_with_arbitrary_keywords_are_listed():
     """Options of these cannot be compared; each was checked manually."""
-    found = set()
+    names = set()
     for row in ROWS:
-        ours = getattr(coverage.place_of(row.family), row.name, None) if row.state != "no" else None
+        function = getattr(coverage.minigrad_counterpart(row.family), row.name, None) if row.state != "no" else None
         with suppress(TypeError, ValueError):
-            if any(p.kind is p.VAR_KEYWORD for p in inspect.signature(ours).parameters.values()):
-                found.add(f"{row.family[6:]}.{row.name}".lstrip("."))
-    assert found == {
+            if any(p.kind is p.VAR_KEYWORD for p in inspect.signature(function).parameters.values()):
+                names.add(f"{row.family[6:]}.{row.name}".lstrip("."))
+    assert names == {
         "Tensor",
         "rand_like",
         "randint_like",
@@ -174,20 +179,27 @@ def test_what_takes_anything_by_keyword_is_known():
     }
 
 
-def test_what_the_page_says_that_nothing_takes_nothing_takes():
+def test_universally_unsupported_options_are_never_accepted():
     never = {"layout", "memory_format", "names", "out", "pin_memory"}
-    found = set()
+    accepted = set()
     for row in ROWS:
         with suppress(TypeError, ValueError, AttributeError):
-            taken = inspect.signature(getattr(coverage.place_of(row.family), row.name)).parameters.keys()
-            found |= {(row.name, name) for name in taken & never}
-    assert found == {("DataLoader", "pin_memory")}
+            parameters = inspect.signature(
+                getattr(coverage.minigrad_counterpart(row.family), row.name)
+            ).parameters.keys()
+            accepted |= {(row.name, name) for name in parameters & never}
+    assert accepted == {("DataLoader", "pin_memory")}
 
 
-def test_every_public_name_of_pytorch_is_known_to_the_command():
-    asked = [(family, name) for kind in ("", ".", "+") for family, own in coverage.names(kind).items() for name in own]
-    assert len(asked) > 7000
-    spelled = {x: None for family, name in asked for x in coverage._spellings(family, name)}
+def test_the_command_finds_every_public_name_of_pytorch():
+    pairs = [
+        (family, name)
+        for kind in ("", ".", "+")
+        for family, members in coverage.names(kind).items()
+        for name in members
+    ]
+    assert len(pairs) > 7000
+    spelled = {x: None for family, name in pairs for x in coverage._spellings(family, name)}
     for start in range(0, len(spelled), 997):  # all at once, in a few calls
         some = set(list(spelled)[start : start + 997])
         rows = pytorch.look_up(some)
@@ -202,7 +214,7 @@ def test_every_public_name_of_pytorch_is_known_to_the_command():
 
 
 @pytest.mark.parametrize("name", ["half", "bfloat16"])
-def test_smaller_floats_are_refused_in_words(name):
+def test_smaller_floats_raise_with_advice(name):
     with pytest.raises(
         DTypeError, match=rf"{name}: not supported; float32 is the smallest floating-point dtype.*\n  Omit \.{name}\(\)"
     ):
@@ -210,14 +222,14 @@ def test_smaller_floats_are_refused_in_words(name):
 
 
 @pytest.mark.needs("a machine without CUDA")
-def test_cuda_without_a_gpu_says_so_for_tensors_and_modules():
+def test_cuda_without_a_gpu_raises():
     needs("taichi")
     for ask in (mg.ones(2).cuda, lambda: mg.nn.Linear(2, 2).to("cuda"), lambda: mg.zeros(2, device="cuda")):
         with pytest.raises(DeviceError, match="cuda"):
             ask()
 
 
-def test_switches_of_pytorch_s_libraries_can_be_set():
+def test_flags_of_pytorch_backends_can_be_set():
     mg.backends.cudnn.benchmark = mg.backends.cudnn.deterministic = True
     assert not mg.backends.cudnn.is_available()
     assert not mg.backends.mps.is_available()
@@ -231,7 +243,7 @@ def run(capsys, *arguments):
     return (code, *capsys.readouterr())
 
 
-def test_the_command_prints_counts_a_family_and_the_rows_of_a_name(capsys):
+def test_the_command_prints_counts_per_family_and_rows_of_names(capsys):
     code, out, _ = run(capsys, "torch")
     lines = out.splitlines()
     assert code == 0
@@ -250,7 +262,7 @@ def test_the_command_prints_the_page(capsys):
     assert run(capsys, "torch", "--markdown") == (0, pytorch.markdown(), "")
 
 
-def test_a_name_that_pytorch_has_not_is_told_in_one_line(capsys):
+def test_a_name_unknown_to_pytorch_prints_one_line(capsys):
     line = f"minigrad torch: PyTorch {pytorch.version()} has no nonsense\n"
     assert run(capsys, "torch", "nonsense") == (2, "", line)
 
@@ -267,7 +279,7 @@ def test_gumbel_softmax_draws_by_softmax_and_lets_a_gradient_through():
     assert logits.grad.abs().min() > 0
 
 
-def test_a_file_is_read_the_same_whatever_it_is_allowed(tmp_path):
+def test_load_ignores_weights_only(tmp_path):
     mg.save({"a": mg.ones(2)}, tmp_path / "a.pt")
     for allowed in (True, False):
         assert mg.load(tmp_path / "a.pt", map_location=mg.device("cpu"), weights_only=allowed)["a"].tolist() == [
@@ -279,17 +291,17 @@ def test_a_file_is_read_the_same_whatever_it_is_allowed(tmp_path):
 @pytest.mark.parity
 @pytest.mark.parametrize("family", ["nn", "nn.functional", "nn.init", "optim", "optim.lr_scheduler"])
 def test_defaults_are_pytorch_s(torch, family):
-    ours, theirs = (attrgetter(family)(one) for one in (mg, torch))
-    names = [name for name in dir(theirs) if not name.startswith("_") and hasattr(ours, name)]
-    found = {name: [defaults(getattr(one, name)) for one in (ours, theirs)] for name in names}
+    namespace, torch_namespace = (attrgetter(family)(one) for one in (mg, torch))
+    names = [name for name in dir(torch_namespace) if not name.startswith("_") and hasattr(namespace, name)]
+    compared = {name: [defaults(getattr(one, name)) for one in (namespace, torch_namespace)] for name in names}
     differ = {
-        f"{name}({key}={mine[key]!r}), in PyTorch {its[key]!r}"
-        for name, (mine, its) in found.items()
-        for key in mine.keys() & its.keys()
-        if mine[key] != its[key]
+        f"{name}({key}={mg_defaults[key]!r}), in PyTorch {torch_defaults[key]!r}"
+        for name, (mg_defaults, torch_defaults) in compared.items()
+        for key in mg_defaults.keys() & torch_defaults.keys()
+        if mg_defaults[key] != torch_defaults[key]
     }
     assert differ == set()
-    assert any(mine.keys() & its.keys() for mine, its in found.values())
+    assert any(mg_defaults.keys() & torch_defaults.keys() for mg_defaults, torch_defaults in compared.values())
 
 
 def defaults(function):

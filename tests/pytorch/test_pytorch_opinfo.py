@@ -26,12 +26,12 @@ def test_samples_and_refusals_are_pytorch_s(on_cpu, device, part):
     differs, stale = [], []
     for name, dtype in opinfo.units(part, PARTS):
         used = set()
-        for found in opinfo.check_samples(name, dtype):
-            if found.stage not in ("passed", "outside"):
-                exception = opinfo.exception(found, device)
+        for outcome in opinfo.check_samples(name, dtype):
+            if outcome.stage not in ("passed", "outside"):
+                exception = opinfo.find_exemption(outcome, device)
                 used.add(exception)
                 if exception is None:
-                    differs.append(f"{name} {dtype} {found.index}: {found.stage}: {found.message}")
-        lines = [line for line in opinfo.exceptions(device) if line.operation == name and dtype in line.dtypes.split()]
+                    differs.append(f"{name} {dtype} {outcome.index}: {outcome.stage}: {outcome.message}")
+        lines = [line for line in opinfo.exemptions(device) if line.operation == name and dtype in line.dtypes.split()]
         stale += [line for line in lines if line not in used]
     assert (differs, stale) == ([], [])

@@ -7,42 +7,42 @@ import pytest
 
 import minigrad as mg
 from minigrad.core.errors import DTypeError, MinigradError
-from minigrad.core.modes import detour, modes
+from minigrad.core.modes import modes, slow_path
 
 
 @pytest.mark.parity
 @pytest.mark.parametrize("name", ["float", "double", "int", "long"])
-def test_types_have_pytorch_s_other_names(torch, name):
-    theirs = getattr(torch, name)
-    assert repr(getattr(mg, name)) == str(theirs).replace("torch", "minigrad")
-    assert repr(mg.zeros(2, dtype=getattr(mg, name)).dtype) == str(torch.zeros(2, dtype=theirs).dtype).replace(
+def test_dtypes_have_pytorch_s_aliases(torch, name):
+    torch_dtype = getattr(torch, name)
+    assert repr(getattr(mg, name)) == str(torch_dtype).replace("torch", "minigrad")
+    assert repr(mg.zeros(2, dtype=getattr(mg, name)).dtype) == str(torch.zeros(2, dtype=torch_dtype).dtype).replace(
         "torch", "minigrad"
     )
     assert isinstance(getattr(mg, name), mg.dtype)
 
 
-def test_python_s_types_keep_their_meaning_as_types_of_tensors():
+def test_python_types_are_dtypes():
     assert [mg.zeros(1, dtype=t).dtype for t in (float, int, bool)] == [mg.float32, mg.int64, mg.bool]
 
 
 @pytest.mark.parity
 @pytest.mark.parametrize("name", ["float32", "float64"])
 def test_limits_of_floats_are_pytorch_s(torch, name):
-    ours, theirs = mg.finfo(getattr(mg, name)), torch.finfo(getattr(torch, name))
-    for limit in ours._fields:
-        assert getattr(ours, limit) == getattr(theirs, limit), limit
+    actual, expected = mg.finfo(getattr(mg, name)), torch.finfo(getattr(torch, name))
+    for limit in actual._fields:
+        assert getattr(actual, limit) == getattr(expected, limit), limit
     assert mg.finfo() == mg.finfo(mg.float32)
 
 
 @pytest.mark.parity
 @pytest.mark.parametrize("name", ["uint8", "int32", "int64"])
-def test_limits_of_whole_numbers_are_pytorch_s(torch, name):
-    ours, theirs = mg.iinfo(getattr(mg, name)), torch.iinfo(getattr(torch, name))
-    for limit in ours._fields:
-        assert getattr(ours, limit) == getattr(theirs, limit), limit
+def test_limits_of_integers_are_pytorch_s(torch, name):
+    actual, expected = mg.iinfo(getattr(mg, name)), torch.iinfo(getattr(torch, name))
+    for limit in actual._fields:
+        assert getattr(actual, limit) == getattr(expected, limit), limit
 
 
-def test_limits_of_the_other_kind_are_refused():
+def test_limits_of_the_wrong_kind_raise():
     with pytest.raises(
         DTypeError,
         match=r"finfo: requires a floating-point dtype, but got int64\.\n  Write mg\.iinfo\(minigrad\.int64\)\.",
@@ -72,12 +72,12 @@ def test_a_program_chooses_its_device_as_in_pytorch():
 
 
 @pytest.mark.parity
-def test_recording_is_switched_as_in_pytorch(torch):
+def test_grad_mode_switches_as_in_pytorch(torch):
     def record(lib):
-        seen = []
+        modes = []
 
         def look():
-            seen.append((lib.is_grad_enabled(), (lib.ones(1, requires_grad=True) * 2).requires_grad))
+            modes.append((lib.is_grad_enabled(), (lib.ones(1, requires_grad=True) * 2).requires_grad))
 
         with lib.set_grad_enabled(False):
             look()
@@ -102,15 +102,15 @@ def test_recording_is_switched_as_in_pytorch(torch):
             mode(look)()
         with lib.inference_mode(False):
             look()
-        return seen
+        return modes
 
     assert record(mg) == record(torch)
 
 
-def test_switching_recording_leaves_the_short_way_open():
-    before = len(detour.reasons)
+def test_grad_mode_keeps_the_fast_path():
+    before = len(slow_path.reasons)
     with mg.set_grad_enabled(False), mg.set_grad_enabled(True):
-        assert len(detour.reasons) == before
+        assert len(slow_path.reasons) == before
     with mg.no_grad():
         with mg.set_grad_enabled(True):
             assert modes.grad
@@ -118,9 +118,9 @@ def test_switching_recording_leaves_the_short_way_open():
     mg.set_grad_enabled(True)
     mg.set_grad_enabled(False)
     mg.set_grad_enabled(False)
-    assert len(detour.reasons) == before + 1
+    assert len(slow_path.reasons) == before + 1
     mg.set_grad_enabled(True)
-    assert (len(detour.reasons), modes.grad) == (before, True)
+    assert (len(slow_path.reasons), modes.grad) == (before, True)
 
 
 def test_grad_takes_only_inputs_and_no_other():
@@ -131,15 +131,15 @@ def test_grad_takes_only_inputs_and_no_other():
 
 
 @pytest.mark.parity
-def test_dimensions_go_by_numpy_s_names_too(torch):
+def test_axis_is_an_alias_of_dim(torch):
     def compute(lib):
         x = lib.tensor([[1.0, 5.0], [4.0, 2.0]])
         calls = [x.sum(axis=0), x.mean(axis=-1, keepdims=True), lib.cat([x, x], axis=1), lib.stack([x, x], axis=2)]
         calls += [x.max(axis=1).values, lib.argmax(x, axis=0), x.var(axis=0, keepdims=True), lib.softmax(x, axis=1)]
         return [y.tolist() for y in calls]
 
-    for ours, theirs in zip(compute(mg), compute(torch), strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    for actual, expected in zip(compute(mg), compute(torch), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-6)
     with pytest.raises(TypeError, match="axis"):
         mg.zeros(2, 2).sum(dim=0, axis=1)
 
@@ -180,7 +180,7 @@ def test_dimensions_go_by_numpy_s_names_too(torch):
     ],
     ids=["list", "classes of floats", "a number's rows", "no shape", "no such device", "type of a string"],
 )
-def test_common_slips_are_explained(call, message):
+def test_common_mistakes_are_explained(call, message):
     with pytest.raises(MinigradError) as error:
         call(mg.zeros(2, 3))
     assert str(error.value) == message

@@ -57,33 +57,33 @@ def below_normal(x):
         ),
     ],
 )
-def test_philox_makes_the_published_blocks(counter, key, block):
+def test_philox_matches_the_published_blocks(counter, key, block):
     assert list(kernels.philox(counter, key)) == block
     assert np.stack(kernels.philox(np.array([counter] * 3, np.uint64).T, key), axis=1).tolist() == [block] * 3
 
 
-def test_the_first_numbers_of_a_seed_stay_what_they_are():
+def test_the_first_samples_of_a_seed_are_stable():
     assert mg.rand(3, generator=seeded(0)).tolist() == [w / 2**24 for w in (0x6627E8, 0xE169C5, 0xBC57AC)]
     words = kernels.philox((0, 0, kernels.BITS, 0), 7)
-    whole = [(words[0] + 2**32 * words[1]) % 1000, (words[2] + 2**32 * words[3]) % 1000]
-    assert mg.randint(1000, (2,), generator=seeded(7)).tolist() == whole
+    full = [(words[0] + 2**32 * words[1]) % 1000, (words[2] + 2**32 * words[3]) % 1000]
+    assert mg.randint(1000, (2,), generator=seeded(7)).tolist() == full
     assert mg.rand(2, generator=seeded(1)).tolist() != mg.rand(2, generator=seeded(0)).tolist()
 
 
-CUT = {"rand": mg.rand, "randn": mg.randn, "randint": lambda *size, **how: mg.randint(50, size, **how)}
+CUT = {"rand": mg.rand, "randn": mg.randn, "randint": lambda *size, **options: mg.randint(50, size, **options)}
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", CUT)
 @pytest.mark.parametrize("parts", [[5, 5], [1, 2, 7], [3, 0, 3, 4], [9, 1]], ids=str)
-def test_a_stream_is_the_same_however_it_is_cut(name, parts, dtype):
-    draw, whole, cut = CUT[name], seeded(3), seeded(3)
+def test_a_stream_is_independent_of_the_split_into_calls(name, parts, dtype):
+    draw, full, cut = CUT[name], seeded(3), seeded(3)
     pieces = [x for n in parts for x in draw(n, generator=cut, dtype=getattr(mg, dtype)).tolist()]
-    assert pieces == draw(2, 5, generator=whole, dtype=getattr(mg, dtype)).numpy().ravel().tolist()
-    assert whole.draw(0) == cut.draw(0)
+    assert pieces == draw(2, 5, generator=full, dtype=getattr(mg, dtype)).numpy().ravel().tolist()
+    assert full.draw(0) == cut.draw(0)
 
 
-def test_numbers_of_different_kinds_share_no_words():
+def test_distributions_have_separate_streams():
     streams = [kernels.words(9, stream, 0, 1000) for stream in range(5)]
     assert len(set(np.concatenate(streams).tolist())) > 4995
 
@@ -92,15 +92,15 @@ def test_large_counters_carry_into_the_second_word():
     far = 4 * (2**32 - 1)
     across = kernels.words(5, kernels.UNIFORM, far, 8)
     assert across[4:].tolist() == list(kernels.philox((0, 1, kernels.UNIFORM, 0), 5))
-    chunked = kernels.words(5, 0, 1, 5 * kernels.CHUNK)
-    assert chunked[-3:].tolist() == kernels.words(5, 0, 5 * kernels.CHUNK - 2, 3).tolist()
+    chunked = kernels.words(5, 0, 1, 5 * kernels.BLOCKS_PER_CHUNK)
+    assert chunked[-3:].tolist() == kernels.words(5, 0, 5 * kernels.BLOCKS_PER_CHUNK - 2, 3).tolist()
 
 
-def test_every_draw_passes_dispatch():
-    seen = []
-    with tap(lambda call: seen.append(call.op)):
+def test_every_sample_goes_through_dispatch():
+    log = []
+    with tap(lambda call: log.append(call.op)):
         mg.rand(2), mg.randn(2), mg.randint(3, (2,)), mg.randperm(3), mg.multinomial(mg.ones(3), 2)
-    assert seen == ["random_uniform", "random_normal", "random_int", "random_permutation", "random_choice"]
+    assert log == ["random_uniform", "random_normal", "random_int", "random_permutation", "random_choice"]
 
 
 # --- distributions ---
@@ -126,14 +126,14 @@ DRAWS = {
 
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("name", DRAWS)
-def test_fractions_follow_their_distribution(name, seed):
+def test_float_samples_follow_their_distribution(name, seed):
     draw, probability = DRAWS[name]
     sample = draw(seeded(seed))
     assert sample.shape == (N,)
     assert distance(sample, probability) < KOLMOGOROV
 
 
-def test_neighbours_are_not_correlated():
+def test_consecutive_samples_are_uncorrelated():
     for sample in (mg.rand(N, generator=seeded()), mg.randn(N, generator=seeded())):
         x = sample.numpy().astype(float)
         x = (x - x.mean()) / x.std()
@@ -141,13 +141,13 @@ def test_neighbours_are_not_correlated():
             assert abs((x[lag:] * x[:-lag]).mean()) * math.sqrt(N) < DEVIATIONS
 
 
-def test_uniform_numbers_are_from_0_up_to_and_without_1():
+def test_uniform_samples_are_in_the_half_open_interval():
     for dtype in (mg.float32, mg.float64):
         sample = mg.rand(10 * N, generator=seeded(), dtype=dtype).numpy()
         assert 0 <= sample.min() < 1e-5 < 1 - 1e-5 < sample.max() < 1
 
 
-def test_whole_numbers_are_equally_likely():
+def test_integers_are_equally_likely():
     sample = mg.randint(-3, 7, (N,), generator=seeded()).numpy()
     assert (sample.min(), sample.max()) == (-3, 6)
     assert chi_square(np.bincount(sample + 3), np.full(10, N / 10))
@@ -156,7 +156,7 @@ def test_whole_numbers_are_equally_likely():
     )
 
 
-def test_each_order_is_equally_likely():
+def test_each_permutation_is_equally_likely():
     generator, counts = seeded(), {}
     for _ in range(4800):
         order = tuple(mg.randperm(4, generator=generator).tolist())
@@ -166,7 +166,7 @@ def test_each_order_is_equally_likely():
     assert mg.randperm(0).tolist() == []
 
 
-def test_coins_fall_by_their_probability():
+def test_bernoulli_samples_follow_their_probability():
     p = mg.tensor([0.0, 0.2, 0.7, 1.0]).expand(N, 4)
     for coins in (mg.bernoulli(p, generator=seeded()), mg.zeros(N, 4).bernoulli_(p, generator=seeded())):
         ones = coins.numpy().sum(0)
@@ -177,29 +177,29 @@ def test_coins_fall_by_their_probability():
     assert mg.zeros(3, dtype=mg.bool).bernoulli_(1.0).tolist() == [True] * 3
 
 
-def test_indices_are_drawn_in_proportion_to_their_weights():
+def test_multinomial_samples_follow_their_weights():
     weights = mg.tensor([[1.0, 0.0, 2.0, 3.0, 4.0], [0.0, 5.0, 5.0, 5.0, 5.0]])
-    drawn = mg.multinomial(weights, N, replacement=True, generator=seeded()).numpy()
-    for row, expected in zip(drawn, ([1, 2, 3, 4], [1, 1, 1, 1]), strict=True):
+    samples = mg.multinomial(weights, N, replacement=True, generator=seeded()).numpy()
+    for row, expected in zip(samples, ([1, 2, 3, 4], [1, 1, 1, 1]), strict=True):
         counts = np.bincount(row, minlength=5)
         assert counts.min() == 0
         assert chi_square(counts[counts > 0], N * np.array(expected) / sum(expected))
 
 
-def test_without_replacement_no_index_comes_twice_and_the_first_follows_the_weights():
+def test_sampling_without_replacement_is_distinct_and_weighted():
     weights = mg.tensor([4.0, 3.0, 0.0, 2.0, 1.0]).expand(20_000, 5)
-    drawn = mg.multinomial(weights, 4, generator=seeded()).numpy()
-    assert (np.sort(drawn, axis=1) == [0, 1, 3, 4]).all()
-    counts = np.bincount(drawn[:, 0], minlength=5)[[0, 1, 3, 4]]
+    samples = mg.multinomial(weights, 4, generator=seeded()).numpy()
+    assert (np.sort(samples, axis=1) == [0, 1, 3, 4]).all()
+    counts = np.bincount(samples[:, 0], minlength=5)[[0, 1, 3, 4]]
     assert chi_square(counts, 2000 * np.array([4, 3, 2, 1]))
-    after_zero = drawn[drawn[:, 0] == 0, 1]  # the remaining weights are 3, 2 and 1
+    after_zero = samples[samples[:, 0] == 0, 1]  # the remaining weights are 3, 2 and 1
     assert abs((after_zero == 1).mean() - 0.5) < DEVIATIONS * 0.5 / math.sqrt(len(after_zero))
 
 
 # --- generators ---
 
 
-def test_a_seed_begins_the_same_numbers_again():
+def test_a_seed_is_reproducible():
     mg.manual_seed(4)
     first = mg.rand(3).tolist()
     mg.manual_seed(4)
@@ -209,7 +209,7 @@ def test_a_seed_begins_the_same_numbers_again():
     assert len({mg.seed(), mg.seed(), mg.initial_seed()}) == 2
 
 
-def test_a_state_is_gone_back_to():
+def test_a_state_can_be_restored():
     generator = seeded(2**64 - 1)
     generator.draw(2**40)
     state = generator.get_state()
@@ -220,7 +220,7 @@ def test_a_state_is_gone_back_to():
     assert repr(generator.set_state(state)) == "<Generator: seed 18446744073709551615, 1099511627776 drawn>"
 
 
-def test_what_a_fork_draws_is_forgotten_even_when_it_raises():
+def test_fork_rng_restores_the_state_even_on_exceptions():
     mg.set_rng_state(seeded(1).get_state())
     expected = mg.rand(2, generator=seeded(1)).tolist()
 
@@ -245,25 +245,25 @@ def test_keys_differ():
     assert max(keys) > 2**63
 
 
-def test_threads_draw_different_numbers_of_one_generator():
-    generator, places = seeded(), []
+def test_threads_sample_disjoint_parts_of_one_stream():
+    generator, indices = seeded(), []
 
     def work():
-        places.extend([generator.draw(3)[1] for _ in range(2000)])
+        indices.extend([generator.draw(3)[1] for _ in range(2000)])
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(places) == list(range(0, 3 * 16_000, 3))
+    assert sorted(indices) == list(range(0, 3 * 16_000, 3))
 
 
 # --- dtypes, graph, errors ---
 
 
 @pytest.mark.parity
-def test_shapes_and_types_are_pytorch_s(torch):
+def test_shapes_and_dtypes_match_pytorch(torch):
     calls = [
         lambda L: L.rand(2, 3),
         lambda L: L.rand((2,), dtype=L.float64),
@@ -293,11 +293,11 @@ def test_shapes_and_types_are_pytorch_s(torch):
         lambda L: L.zeros(2, 2).bernoulli_(L.tensor([0.0, 1.0])),
     ]
     for call in calls:
-        mine, its = call(mg), call(torch)
-        assert (mine.dtype.name, mine.shape) == (str(its.dtype)[6:], tuple(its.shape))
+        result, torch_result = call(mg), call(torch)
+        assert (result.dtype.name, result.shape) == (str(torch_result.dtype)[6:], tuple(torch_result.shape))
 
 
-def test_leaves_are_made_and_no_gradient_flows_into_a_draw():
+def test_samples_are_leaves_without_gradients():
     assert mg.randn(2, requires_grad=True).is_leaf
     mean = mg.zeros(2, requires_grad=True)
     assert not mg.normal(mean, 1.0).requires_grad
@@ -309,7 +309,7 @@ def test_leaves_are_made_and_no_gradient_flows_into_a_draw():
     assert x.grad.tolist() == [2.0, 0.0, 0.0]
 
 
-def test_a_write_in_place_counts_and_a_leaf_refuses_it_before_a_number_is_drawn():
+def test_inplace_sampling_increments_the_version_and_validates_first():
     generator, leaf, plain = seeded(), mg.zeros(2, requires_grad=True), mg.zeros(2)
     assert (plain.uniform_() is plain, plain._version) == (True, 1)
     with pytest.raises(GraphError, match="normal_: a leaf that requires grad is being used in an in-place operation"):
@@ -370,18 +370,18 @@ def test_a_write_in_place_counts_and_a_leaf_refuses_it_before_a_number_is_drawn(
         (lambda: mg.set_rng_state(mg.zeros(16)), DTypeError, "set_state: RNG state must be a uint8 tensor"),
     ],
 )
-def test_a_wrong_call_is_refused_in_words(wrong, kind, message):
+def test_an_invalid_call_raises(wrong, kind, message):
     with pytest.raises(kind, match=message):
         wrong()
 
 
-def test_random_numbers_can_be_the_first_tensors_of_a_program():
+def test_random_tensors_can_be_the_first_of_a_program():
     program = "import minigrad as mg; print(mg.random.randperm(3).to(mg.float32).shape)"
     child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (child.stdout, child.stderr) == ("(3,)\n", "")
 
 
-def test_a_generator_and_chances_of_another_type_are_named():
+def test_arguments_of_an_invalid_type_raise():
     with pytest.raises(
         DTypeError, match=r"generator is an int; expected a Generator\.\n  Write generator=mg\.Generator\(seed\)"
     ):
@@ -391,8 +391,8 @@ def test_a_generator_and_chances_of_another_type_are_named():
 
 
 @pytest.mark.parametrize("device", ["cpu", "numpy"])
-def test_normal_numbers_are_the_same_in_one_draw_and_in_two(device):
-    whole = mg.randn(5, generator=mg.Generator(3), device=device).tolist()
+def test_normal_samples_are_independent_of_the_split_into_calls(device):
+    full = mg.randn(5, generator=mg.Generator(3), device=device).tolist()
     generator = mg.Generator(3)
-    parts = [mg.randn(count, generator=generator, device=device).tolist() for count in (1, 4)]
-    assert parts[0] + parts[1] == whole
+    pieces = [mg.randn(count, generator=generator, device=device).tolist() for count in (1, 4)]
+    assert pieces[0] + pieces[1] == full

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Sample", "all_samples", "ints", "numbers", "sample"]
+__all__ = ["Sample", "all_samples", "distinct_floats", "distinct_ints", "sample"]
 
 
 class Sample(NamedTuple):
@@ -42,7 +42,7 @@ def sample(
     return Sample(name, call, inputs, differs, kinked, parity, eps)
 
 
-def numbers(*shape: int, low: float = -3.0, high: float = 3.0, seed: int = 0) -> Any:
+def distinct_floats(*shape: int, low: float = -3.0, high: float = 3.0, seed: int = 0) -> Any:
     """Return floats of `shape`, evenly spaced from `low` to `high` and shuffled: distinct and not integers."""
     count = int(np.prod(shape))
     spaced = [low + (high - low) * (k + 0.37) / max(count, 1) for k in range(count)]
@@ -50,20 +50,20 @@ def numbers(*shape: int, low: float = -3.0, high: float = 3.0, seed: int = 0) ->
     return np.array(spaced).reshape(shape)
 
 
-def ints(*shape: int, below: int, seed: int = 0) -> Any:
-    """Return integers of `shape`, from 0 to `below` - 1, each about equally often."""
+def distinct_ints(*shape: int, high: int, seed: int = 0) -> Any:
+    """Return integers of `shape`, from 0 to `high` - 1, each about equally often."""
     count = int(np.prod(shape))
-    spread = [k % below for k in range(count)]
+    spread = [k % high for k in range(count)]
     random.Random(f"{shape}{seed}").shuffle(spread)
     return np.array(spread, dtype=np.int64).reshape(shape)
 
 
 def all_samples() -> dict[str, Sample]:
     """Return every sample, keyed by "family: name"."""
-    found: dict[str, Sample] = {}
+    samples: dict[str, Sample] = {}
     for module in pkgutil.iter_modules(__path__):
-        for one in importlib.import_module(f"samples.{module.name}").SAMPLES:
-            key = f"{module.name}: {one.name}"
-            assert key not in found, f"two samples are called {key!r}"
-            found[key] = one
-    return found
+        for sample in importlib.import_module(f"samples.{module.name}").SAMPLES:
+            key = f"{module.name}: {sample.name}"
+            assert key not in samples, f"two samples are called {key!r}"
+            samples[key] = sample
+    return samples

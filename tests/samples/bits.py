@@ -1,9 +1,9 @@
 """Bitwise operations on bools, integers, and both mixed."""
 
-from samples import ints, numbers, sample
+from samples import distinct_floats, distinct_ints, sample
 
-a, b = ints(3, 4, below=12), ints(4, below=7, seed=1) - 3
-x = numbers(3, 4)
+a, b = distinct_ints(3, 4, high=12), distinct_ints(4, high=7, seed=1) - 3
+x = distinct_floats(3, 4)
 
 SAMPLES = [
     sample("&, | and ^", lambda F, a, b: (a & b, a | b, a ^ b), a, b),

@@ -1,8 +1,8 @@
 """Pixel shuffles and channel shuffles."""
 
-from samples import numbers, sample
+from samples import distinct_floats, sample
 
-images = numbers(2, 6, 4, 3)
+images = distinct_floats(2, 6, 4, 3)
 
 SAMPLES = [
     sample("channel_shuffle", lambda F, x: F.channel_shuffle(x, 3), images),

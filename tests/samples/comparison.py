@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from samples import numbers, sample
+from samples import distinct_floats, sample
 
-y = numbers(3, 4, seed=1)
-x = numbers(3, 4)
+y = distinct_floats(3, 4, seed=1)
+x = distinct_floats(3, 4)
 gaps = np.where(y > 1.5, np.nan, x)
 ends = np.array([[np.inf, -np.inf, 0.0], [-0.0, 2.5, np.nan]])
 

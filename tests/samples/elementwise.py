@@ -4,17 +4,17 @@ import math
 
 import numpy as np
 
-from samples import numbers, sample
+from samples import distinct_floats, sample
 from strategies import ATTRS, ELEMENTWISE, points
 
-FRONTS = {
+WRAPPERS = {
     "gelu_tanh": lambda F, x: F.gelu(x, approximate="tanh"),
     "prelu": lambda F, x, w: F.prelu(x, w[0, :1]),
     "step": lambda F, x: F.step(x, 0.1),
 }
 
-OURS = {"step", "gelu_backward", "gelu_tanh_backward", "relu_backward"}  # PyTorch has no function of this name
-WHOLE = dict.fromkeys(("int64", "int32", "uint8", "bool"), "PyTorch refuses integer division only here")
+ONLY_MINIGRAD = {"step", "gelu_backward", "gelu_tanh_backward", "relu_backward"}  # PyTorch has no function of this name
+NO_INTEGER_DIVISION = dict.fromkeys(("int64", "int32", "uint8", "bool"), "PyTorch refuses integer division only here")
 DIFFERS = {"hardtanh": {"uint8": "PyTorch refuses a negative bound for an unsigned dtype"}}
 
 
@@ -25,16 +25,16 @@ def operands(op):
 
 
 def call(op):
-    return FRONTS.get(op.name) or (lambda F, *x: getattr(F, op.name)(*x, **ATTRS.get(op.name, {})))
+    return WRAPPERS.get(op.name) or (lambda F, *x: getattr(F, op.name)(*x, **ATTRS.get(op.name, {})))
 
 
-a, b = numbers(3, 4), numbers(4, seed=1)
-mask = numbers(3, 4, seed=2) > 0
+a, b = distinct_floats(3, 4), distinct_floats(4, seed=1)
+mask = distinct_floats(3, 4, seed=2) > 0
 
-x = numbers(3, 4)
-shares = numbers(3, 4, low=0.1, high=0.9)
-y = numbers(3, 4, seed=1)
-angles = numbers(3, 4, low=-400.0, high=400.0)
+x = distinct_floats(3, 4)
+shares = distinct_floats(3, 4, low=0.1, high=0.9)
+y = distinct_floats(3, 4, seed=1)
+angles = distinct_floats(3, 4, low=-400.0, high=400.0)
 holes = np.where(x > 1.5, 0.0, x)
 
 SAMPLES = [
@@ -42,20 +42,25 @@ SAMPLES = [
         op.name,
         call(op),
         *operands(op),
-        parity=op.name not in OURS,
+        parity=op.name not in ONLY_MINIGRAD,
         differs=DIFFERS.get(op.name, {}),
     )
     for op in ELEMENTWISE
 ]
 SAMPLES += [
     sample("broadcast add", lambda F, x, y: x + y, a, b),
-    sample("broadcast mul of a column", lambda F, x, y: x * y, a, numbers(3, 1)),
-    sample("broadcast div by a scalar", lambda F, x, y: x / y, a, numbers(low=1.0, high=2.0)),
+    sample("broadcast mul of a column", lambda F, x, y: x * y, a, distinct_floats(3, 1)),
+    sample("broadcast div by a scalar", lambda F, x, y: x / y, a, distinct_floats(low=1.0, high=2.0)),
     sample("add, alpha", lambda F, x, y: F.add(x, y, alpha=2.5), a, b),
     sample("sub, alpha", lambda F, x, y: x.sub(y, alpha=2), a, b),
-    sample("addcmul", lambda F, x, y, z: F.addcmul(x, y, z, value=2), a, b, numbers(3, 4, seed=2)),
+    sample("addcmul", lambda F, x, y, z: F.addcmul(x, y, z, value=2), a, b, distinct_floats(3, 4, seed=2)),
     sample(
-        "addcdiv", lambda F, x, y, z: x.addcdiv(y, z, value=-0.5), a, b, numbers(3, 4, low=1.1, high=2.9), differs=WHOLE
+        "addcdiv",
+        lambda F, x, y, z: x.addcdiv(y, z, value=-0.5),
+        a,
+        b,
+        distinct_floats(3, 4, low=1.1, high=2.9),
+        differs=NO_INTEGER_DIVISION,
     ),
     sample("addcmul_ and addcdiv_", lambda F, x, y: (x * 1).addcmul_(y, y).addcdiv_(y, y * y + 1, value=2), a, b),
     sample("relu, in place", lambda F, x: F.relu(x * 1, inplace=True), a),
@@ -65,9 +70,13 @@ SAMPLES += [
     sample("nan_to_num", lambda F, x: F.nan_to_num(F.where(abs(x) > 1, x / 0.0, x)), a, kinked=True),
     sample("nan_to_num, replacements", lambda F, x: (x * math.inf * 0).nan_to_num(1.5, 2, -2), a, kinked=True),
     sample("+", lambda F, x: +x, a),
-    sample("div, floor", lambda F, x, y: F.div(x, y, rounding_mode="floor"), a, numbers(3, 4, low=1.1, high=2.9)),
-    sample("div, trunc", lambda F, x, y: F.div(x, y, rounding_mode="trunc"), a, numbers(3, 4, low=1.1, high=2.9)),
-    sample("scalars on the left", lambda F, x: 2.5 / (1.5 - x) + 2.0 * x, numbers(5, low=2.0)),
+    sample(
+        "div, floor", lambda F, x, y: F.div(x, y, rounding_mode="floor"), a, distinct_floats(3, 4, low=1.1, high=2.9)
+    ),
+    sample(
+        "div, trunc", lambda F, x, y: F.div(x, y, rounding_mode="trunc"), a, distinct_floats(3, 4, low=1.1, high=2.9)
+    ),
+    sample("scalars on the left", lambda F, x: 2.5 / (1.5 - x) + 2.0 * x, distinct_floats(5, low=2.0)),
     sample(
         "powers of a scalar", lambda F, x: 2.0**x, a, differs={"float64": "PyTorch's log of the base is in float32"}
     ),
@@ -82,7 +91,9 @@ SAMPLES += [
     sample("where as a method", lambda F, m, x, y: x.where(m, y), mask, a, b),
     sample("clamp, min only", lambda F, x: x.clamp(min=-0.5), a),
     sample("clamp by floats", lambda F, x: F.clamp(x, -0.5, 1.5), a),
-    sample("clamp by tensors", lambda F, x, low, high: F.clamp(x, low, high), a, b, numbers(4, low=2.0, seed=3)),
+    sample(
+        "clamp by tensors", lambda F, x, low, high: F.clamp(x, low, high), a, b, distinct_floats(4, low=2.0, seed=3)
+    ),
     sample("clip", lambda F, x: x.clip(max=1), a),
     sample("hardtanh, other bounds", lambda F, x: F.hardtanh(x, -0.5, 2.0), a),
     sample("softplus, beta", lambda F, x: F.softplus(x, beta=2.0), a),
@@ -90,7 +101,12 @@ SAMPLES += [
     sample("logsigmoid", lambda F, x: F.logsigmoid(x), a),
     sample("leaky_relu by position", lambda F, x: F.leaky_relu(x, 0.2), a),
     sample("elu without alpha", lambda F, x: F.elu(x), a),
-    sample("prelu, per channel", lambda F, x, w: F.prelu(x, w), numbers(2, 3, 2), numbers(3, low=0.1, high=0.9)),
+    sample(
+        "prelu, per channel",
+        lambda F, x, w: F.prelu(x, w),
+        distinct_floats(2, 3, 2),
+        distinct_floats(3, low=0.1, high=0.9),
+    ),
     sample("isclose", lambda F, x, y: F.isclose(x, y, rtol=0.5), a, b),
     sample("in place", lambda F, x, y: (x * 1.0).add_(y, alpha=2).mul_(y).sub_(1.0).div_(20.0).tanh_(), a, b),
     sample("augmented assignment", lambda F, x, y: in_place(x * 1.0, y), a, b),
@@ -98,7 +114,7 @@ SAMPLES += [
     sample("log10", lambda F, x: x.log10(), shares),
     sample("logit", lambda F, x: F.logit(x), shares),
     sample("logit, eps", lambda F, x: F.logit(x, eps=0.2), shares, kinked=True),
-    sample("logaddexp", lambda F, x, y: F.logaddexp(x, y), x, numbers(4, seed=1)),
+    sample("logaddexp", lambda F, x, y: F.logaddexp(x, y), x, distinct_floats(4, seed=1)),
     sample("hypot", lambda F, x, y: F.hypot(x, y), x, y),
     sample("round, decimals", lambda F, x: F.round(x, decimals=1), x, kinked=True),
     sample("round, decimals below 0", lambda F, x: x.round(decimals=-2), angles, kinked=True),
@@ -110,9 +126,9 @@ SAMPLES += [
     sample("logaddexp2", lambda F, x, y: F.logaddexp2(x, y), x, y),
     sample("sinc", lambda F, x: F.sinc(x), x),
     sample("sinc at 0", lambda F, x: F.sinc(x), holes, kinked=True),
-    sample("xlogy", lambda F, x, y: F.xlogy(x, y), holes, numbers(3, 4, low=0.1, high=3.0), kinked=True),
+    sample("xlogy", lambda F, x, y: F.xlogy(x, y), holes, distinct_floats(3, 4, low=0.1, high=3.0), kinked=True),
     sample("xlogy by a scalar", lambda F, x: x.xlogy(2.5), x),
-    sample("xlogy of a scalar", lambda F, x: F.xlogy(2.5, x), numbers(3, 4, low=0.1, high=3.0)),
+    sample("xlogy of a scalar", lambda F, x: F.xlogy(2.5, x), distinct_floats(3, 4, low=0.1, high=3.0)),
     sample("clamp_min_", lambda F, x: (x * 1.0).clamp_min_(0.5), x),
     sample("clamp_max_", lambda F, x: (x * 1.0).clamp_max_(0.5), x),
     sample("frac_", lambda F, x: (x * 1.0).frac_(), x),

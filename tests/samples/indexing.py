@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from samples import ints, numbers, sample
+from samples import distinct_floats, distinct_ints, sample
 
 MASK = np.array([[True, False, True, False], [False, False, True, True], [True, False, False, True]])
-AT = np.array([2, 0, 2, 1])  # repeats the index 2
-LINES = np.array([[0, 2, 1, 0], [2, 2, 0, 1]])  # for shape (3, 4), along dimension 0; repeats an index in one column
+REPEATED_INDEX = np.array([2, 0, 2, 1])  # repeats the index 2
+# For shape (3, 4), along dimension 0; repeats an index in one column.
+COORDINATES_ALONG_0 = np.array([[0, 2, 1, 0], [2, 2, 0, 1]])
 
 
-def getting(name, key):
-    return sample(f"x[{name}]", lambda F, x: x[key], numbers(3, 4, 2))
+def getitem_sample(name, key):
+    return sample(f"x[{name}]", lambda F, x: x[key], distinct_floats(3, 4, 2))
 
 
 def put(x, key, value):
@@ -25,28 +26,42 @@ def put_in_view(x, value):
     return y
 
 
-def putting(name, key, *shape):
+def setitem_sample(name, key, *shape):
     return [
-        sample(f"x[{name}] = a tensor", lambda F, x, v: put(x, key, v), numbers(3, 4, 2), numbers(*shape, seed=1)),
-        sample(f"x[{name}] = a scalar", lambda F, x: put(x, key, 2.5), numbers(3, 4, 2)),
-        sample(f"x[{name}] = 0-d tensor", lambda F, x, v: put(x, key, v.amax()), numbers(3, 4, 2), numbers(1)),
+        sample(
+            f"x[{name}] = a tensor",
+            lambda F, x, v: put(x, key, v),
+            distinct_floats(3, 4, 2),
+            distinct_floats(*shape, seed=1),
+        ),
+        sample(f"x[{name}] = a scalar", lambda F, x: put(x, key, 2.5), distinct_floats(3, 4, 2)),
+        sample(
+            f"x[{name}] = 0-d tensor",
+            lambda F, x, v: put(x, key, v.amax()),
+            distinct_floats(3, 4, 2),
+            distinct_floats(1),
+        ),
     ]
 
 
-def with_index(name, call, index, *more):
-    return sample(name, call, numbers(3, 4), index, *more)
+def with_index(name, call, index, *inputs):
+    return sample(name, call, distinct_floats(3, 4), index, *inputs)
 
 
-EACH_ONCE = np.array([[1, 0, 2, 1], [2, 2, 0, 0]])  # along dimension 0, without repeated positions
+UNIQUE_INDEX = np.array([[1, 0, 2, 1], [2, 2, 0, 0]])  # along dimension 0, without repeated positions
 
 # Differences from PyTorch.
-TWICE = {"broadcast": "of two writes to one position, PyTorch gives both the gradient, minigrad only the last"}
-UNSEEN = dict.fromkeys(("broadcast", "empty"), "PyTorch does not check the shape of elements that it does not write")
-VIEWED = dict.fromkeys(("transposed", "sliced", "broadcast"), "PyTorch needs an input that can be viewed as 1-d")
+REPEATED_WRITES = {
+    "broadcast": "of two writes to one position, PyTorch gives both the gradient, minigrad only the last"
+}
+UNCHECKED_SHAPE = dict.fromkeys(
+    ("broadcast", "empty"), "PyTorch does not check the shape of elements that it does not write"
+)
+NEEDS_VIEW = dict.fromkeys(("transposed", "sliced", "broadcast"), "PyTorch needs an input that can be viewed as 1-d")
 
 SAMPLES = [
     *[
-        getting(name, key)
+        getitem_sample(name, key)
         for name, key in {
             "[1, 0]": [1, 0],
             "[2, -1, 2]": [2, -1, 2],
@@ -70,138 +85,206 @@ SAMPLES = [
             "range(2)": range(2),
         }.items()
     ],
-    sample("x[[]]", lambda F, x: x[[]], numbers(3, 4), kinked=True),  # there is nothing to check
-    sample("x[False]", lambda F, x: x[False], numbers(3, 4), kinked=True),
-    sample("x[index]", lambda F, x, i: x[i], numbers(3, 4), AT),
-    sample("x[index, index]", lambda F, x, i, j: x[i, j], numbers(3, 4), AT, ints(4, below=3, seed=2)),
-    sample("x[int32]", lambda F, x, i: x[i], numbers(3, 4), AT.astype(np.int32)),
-    sample("x[one int]", lambda F, x, i: x[i.sum(), 1:], numbers(3, 4), np.array([1, 0])),
-    sample("x[from an int tensor on]", lambda F, x, i: x[i.sum() :], numbers(3, 4), np.array([1, 0])),
-    sample("x[mask]", lambda F, x, m: x[m], numbers(3, 4), MASK),
-    sample("x[mask of rows]", lambda F, x, m: x[m], numbers(3, 4), MASK[:, 0]),
-    sample("x[:, mask, index]", lambda F, x: x[:, [True, False, True, True], [1, 0, 0]], numbers(2, 4, 2)),
-    sample("x[x > 0]", lambda F, x: x[x > 0], numbers(3, 4)),
-    sample("x[one bool]", lambda F, x: x[x.sum() > 0], numbers(3, 4), kinked=True),
-    *putting("[1, 0]", [1, 0], 2, 4, 2),
-    *putting("[2, 0], rows broadcast", [2, 0], 4, 2),
-    *putting(":, [1, -1]", (slice(None), [1, -1]), 3, 2, 2),
-    *putting("[0, 1], :, [0, 1]", ([0, 1], slice(None), [0, 1]), 2, 4),
-    *putting("[[0], [2]], [1, 3]", ([[0], [2]], [1, 3]), 2, 2, 2),
-    *putting("1:, [3, 0], 0", (slice(1, None), [3, 0], 0), 2, 2),
-    *putting("True", True, 1, 3, 4, 2),
-    sample("x[False] = a tensor", lambda F, x, v: put(x, False, v), numbers(3, 4), numbers(4, seed=1), differs=UNSEEN),
-    sample("x[False] = a scalar", lambda F, x: put(x, False, 2.5), numbers(3, 4)),
-    *putting("[True, False, True]", [True, False, True], 2, 4, 2),
-    *putting("1", 1, 1, 1, 4, 2),
-    *putting("..., ::2, 1", (..., slice(None, None, 2), 1), 3, 2),
-    sample("x[mask] = a tensor", lambda F, x, m, v: put(x, m, v), numbers(3, 4), MASK, numbers(6, seed=1)),
-    sample("x[mask] = a scalar", lambda F, x, m: put(x, m, 0.5), numbers(3, 4), MASK),
-    sample("x[1][index] = a tensor", lambda F, x, v: put_in_view(x, v), numbers(3, 4), numbers(2, seed=1)),
-    with_index("gather", lambda F, x, i: F.gather(x, 0, i), LINES),
-    with_index("gather, dim -1", lambda F, x, i: x.gather(-1, i), ints(3, 5, below=4)),
-    with_index("gather, smaller index", lambda F, x, i: F.gather(x, 1, i), ints(2, 5, below=4)),
-    with_index("gather, int32", lambda F, x, i: F.gather(x, 0, i), LINES.astype(np.int32)),
-    sample("gather of a line", lambda F, x, i: F.gather(x, 0, i), numbers(4), ints(6, below=4)),
-    sample("gather in three dimensions", lambda F, x, i: F.gather(x, 1, i), numbers(2, 3, 2), ints(2, 4, 2, below=3)),
+    sample("x[[]]", lambda F, x: x[[]], distinct_floats(3, 4), kinked=True),  # there is nothing to check
+    sample("x[False]", lambda F, x: x[False], distinct_floats(3, 4), kinked=True),
+    sample("x[index]", lambda F, x, i: x[i], distinct_floats(3, 4), REPEATED_INDEX),
+    sample(
+        "x[index, index]",
+        lambda F, x, i, j: x[i, j],
+        distinct_floats(3, 4),
+        REPEATED_INDEX,
+        distinct_ints(4, high=3, seed=2),
+    ),
+    sample("x[int32]", lambda F, x, i: x[i], distinct_floats(3, 4), REPEATED_INDEX.astype(np.int32)),
+    sample("x[one int]", lambda F, x, i: x[i.sum(), 1:], distinct_floats(3, 4), np.array([1, 0])),
+    sample("x[from an int tensor on]", lambda F, x, i: x[i.sum() :], distinct_floats(3, 4), np.array([1, 0])),
+    sample("x[mask]", lambda F, x, m: x[m], distinct_floats(3, 4), MASK),
+    sample("x[mask of rows]", lambda F, x, m: x[m], distinct_floats(3, 4), MASK[:, 0]),
+    sample("x[:, mask, index]", lambda F, x: x[:, [True, False, True, True], [1, 0, 0]], distinct_floats(2, 4, 2)),
+    sample("x[x > 0]", lambda F, x: x[x > 0], distinct_floats(3, 4)),
+    sample("x[one bool]", lambda F, x: x[x.sum() > 0], distinct_floats(3, 4), kinked=True),
+    *setitem_sample("[1, 0]", [1, 0], 2, 4, 2),
+    *setitem_sample("[2, 0], rows broadcast", [2, 0], 4, 2),
+    *setitem_sample(":, [1, -1]", (slice(None), [1, -1]), 3, 2, 2),
+    *setitem_sample("[0, 1], :, [0, 1]", ([0, 1], slice(None), [0, 1]), 2, 4),
+    *setitem_sample("[[0], [2]], [1, 3]", ([[0], [2]], [1, 3]), 2, 2, 2),
+    *setitem_sample("1:, [3, 0], 0", (slice(1, None), [3, 0], 0), 2, 2),
+    *setitem_sample("True", True, 1, 3, 4, 2),
+    sample(
+        "x[False] = a tensor",
+        lambda F, x, v: put(x, False, v),
+        distinct_floats(3, 4),
+        distinct_floats(4, seed=1),
+        differs=UNCHECKED_SHAPE,
+    ),
+    sample("x[False] = a scalar", lambda F, x: put(x, False, 2.5), distinct_floats(3, 4)),
+    *setitem_sample("[True, False, True]", [True, False, True], 2, 4, 2),
+    *setitem_sample("1", 1, 1, 1, 4, 2),
+    *setitem_sample("..., ::2, 1", (..., slice(None, None, 2), 1), 3, 2),
+    sample(
+        "x[mask] = a tensor", lambda F, x, m, v: put(x, m, v), distinct_floats(3, 4), MASK, distinct_floats(6, seed=1)
+    ),
+    sample("x[mask] = a scalar", lambda F, x, m: put(x, m, 0.5), distinct_floats(3, 4), MASK),
+    sample(
+        "x[1][index] = a tensor", lambda F, x, v: put_in_view(x, v), distinct_floats(3, 4), distinct_floats(2, seed=1)
+    ),
+    with_index("gather", lambda F, x, i: F.gather(x, 0, i), COORDINATES_ALONG_0),
+    with_index("gather, dim -1", lambda F, x, i: x.gather(-1, i), distinct_ints(3, 5, high=4)),
+    with_index("gather, smaller index", lambda F, x, i: F.gather(x, 1, i), distinct_ints(2, 5, high=4)),
+    with_index("gather, int32", lambda F, x, i: F.gather(x, 0, i), COORDINATES_ALONG_0.astype(np.int32)),
+    sample("gather of a line", lambda F, x, i: F.gather(x, 0, i), distinct_floats(4), distinct_ints(6, high=4)),
+    sample(
+        "gather in three dimensions",
+        lambda F, x, i: F.gather(x, 1, i),
+        distinct_floats(2, 3, 2),
+        distinct_ints(2, 4, 2, high=3),
+    ),
     sample(
         "scatter",
         lambda F, x, i, v: F.scatter(x, 0, i, v),
-        numbers(3, 4),
-        EACH_ONCE,
-        numbers(2, 4, seed=1),
-        differs=TWICE,
+        distinct_floats(3, 4),
+        UNIQUE_INDEX,
+        distinct_floats(2, 4, seed=1),
+        differs=REPEATED_WRITES,
     ),
     sample(
         "scatter, larger src",
         lambda F, x, i, v: x.scatter(1, i, v[:, :2]),
-        numbers(3, 4),
+        distinct_floats(3, 4),
         np.array([[3, 0], [1, 2]]),
-        numbers(2, 3, seed=1),
+        distinct_floats(2, 3, seed=1),
     ),
-    with_index("scatter, a scalar", lambda F, x, i: F.scatter(x, 0, i, 1.5), LINES),
-    with_index("scatter, value=", lambda F, x, i: F.scatter(x, 0, i, value=1.5), LINES),
+    with_index("scatter, a scalar", lambda F, x, i: F.scatter(x, 0, i, 1.5), COORDINATES_ALONG_0),
+    with_index("scatter, value=", lambda F, x, i: F.scatter(x, 0, i, value=1.5), COORDINATES_ALONG_0),
     sample(
         "scatter_",
         lambda F, x, i, v: x.clone().scatter_(-2, i, v),
-        numbers(3, 4),
-        EACH_ONCE,
-        numbers(2, 4, seed=1),
-        differs=TWICE,
+        distinct_floats(3, 4),
+        UNIQUE_INDEX,
+        distinct_floats(2, 4, seed=1),
+        differs=REPEATED_WRITES,
     ),
-    with_index("scatter_, a scalar", lambda F, x, i: x.clone().scatter_(0, i, 1.5), LINES),
-    sample("scatter_add", lambda F, x, i, v: F.scatter_add(x, 0, i, v), numbers(3, 4), LINES, numbers(2, 4, seed=1)),
+    with_index("scatter_, a scalar", lambda F, x, i: x.clone().scatter_(0, i, 1.5), COORDINATES_ALONG_0),
+    sample(
+        "scatter_add",
+        lambda F, x, i, v: F.scatter_add(x, 0, i, v),
+        distinct_floats(3, 4),
+        COORDINATES_ALONG_0,
+        distinct_floats(2, 4, seed=1),
+    ),
     sample(
         "scatter_add, larger src",
         lambda F, x, i, v: x.scatter_add(1, i, v[:2]),
-        numbers(3, 4),
-        ints(2, 3, below=2),
-        numbers(3, 3, seed=1),
+        distinct_floats(3, 4),
+        distinct_ints(2, 3, high=2),
+        distinct_floats(3, 3, seed=1),
     ),
-    sample("scatter_add_", lambda F, x, i, v: x.clone().scatter_add_(0, i, v), numbers(3, 4), LINES, numbers(2, 4)),
-    with_index("index_select", lambda F, x, i: F.index_select(x, 0, i), AT),
-    with_index("index_select, dim -1", lambda F, x, i: x.index_select(-1, i), AT),
-    sample("index_add", lambda F, x, i, v: F.index_add(x, 0, i, v), numbers(3, 4), AT, numbers(4, 4, seed=1)),
     sample(
-        "index_add, alpha", lambda F, x, i, v: x.index_add(1, i, v, alpha=2), numbers(3, 4), AT, numbers(3, 4, seed=1)
+        "scatter_add_",
+        lambda F, x, i, v: x.clone().scatter_add_(0, i, v),
+        distinct_floats(3, 4),
+        COORDINATES_ALONG_0,
+        distinct_floats(2, 4),
     ),
-    sample("index_add_", lambda F, x, i, v: x.clone().index_add_(0, i, v), numbers(3, 4), AT, numbers(4, 4, seed=1)),
+    with_index("index_select", lambda F, x, i: F.index_select(x, 0, i), REPEATED_INDEX),
+    with_index("index_select, dim -1", lambda F, x, i: x.index_select(-1, i), REPEATED_INDEX),
+    sample(
+        "index_add",
+        lambda F, x, i, v: F.index_add(x, 0, i, v),
+        distinct_floats(3, 4),
+        REPEATED_INDEX,
+        distinct_floats(4, 4, seed=1),
+    ),
+    sample(
+        "index_add, alpha",
+        lambda F, x, i, v: x.index_add(1, i, v, alpha=2),
+        distinct_floats(3, 4),
+        REPEATED_INDEX,
+        distinct_floats(3, 4, seed=1),
+    ),
+    sample(
+        "index_add_",
+        lambda F, x, i, v: x.clone().index_add_(0, i, v),
+        distinct_floats(3, 4),
+        REPEATED_INDEX,
+        distinct_floats(4, 4, seed=1),
+    ),
     sample(
         "index_copy",
         lambda F, x, i, v: F.index_copy(x, 1, i, v),
-        numbers(3, 4),
-        AT[1:],
-        numbers(3, 3, seed=1),
-        differs=TWICE,
+        distinct_floats(3, 4),
+        REPEATED_INDEX[1:],
+        distinct_floats(3, 3, seed=1),
+        differs=REPEATED_WRITES,
     ),
     sample(
         "index_copy_",
         lambda F, x, i, v: x.clone().index_copy_(0, i, v),
-        numbers(3, 4),
-        AT[2:],
-        numbers(2, 4),
-        differs=TWICE,
+        distinct_floats(3, 4),
+        REPEATED_INDEX[2:],
+        distinct_floats(2, 4),
+        differs=REPEATED_WRITES,
     ),
-    with_index("index_fill", lambda F, x, i: F.index_fill(x, 1, i, 2), AT),
-    with_index("index_fill, from the end", lambda F, x, i: x.index_fill(0, i, 2.5), AT - 3),
-    with_index("index_fill, a tensor", lambda F, x, i, v: x.index_fill(0, i, v.amax()), AT[:2], numbers(1)),
-    with_index("index_fill_", lambda F, x, i: x.clone().index_fill_(0, i, 2), AT),
+    with_index("index_fill", lambda F, x, i: F.index_fill(x, 1, i, 2), REPEATED_INDEX),
+    with_index("index_fill, from the end", lambda F, x, i: x.index_fill(0, i, 2.5), REPEATED_INDEX - 3),
+    with_index(
+        "index_fill, a tensor", lambda F, x, i, v: x.index_fill(0, i, v.amax()), REPEATED_INDEX[:2], distinct_floats(1)
+    ),
+    with_index("index_fill_", lambda F, x, i: x.clone().index_fill_(0, i, 2), REPEATED_INDEX),
     with_index("take", lambda F, x, i: F.take(x, i), np.array([[0, 11], [3, -12]])),
-    with_index("take_along_dim", lambda F, x, i: F.take_along_dim(x, i, 1), ints(3, 2, below=4)),
-    with_index("take_along_dim, broadcast", lambda F, x, i: x.take_along_dim(i, dim=1), ints(1, 3, below=4) - 2),
+    with_index("take_along_dim", lambda F, x, i: F.take_along_dim(x, i, 1), distinct_ints(3, 2, high=4)),
+    with_index(
+        "take_along_dim, broadcast", lambda F, x, i: x.take_along_dim(i, dim=1), distinct_ints(1, 3, high=4) - 2
+    ),
     sample(
-        "take_along_dim, input broadcast", lambda F, x, i: F.take_along_dim(x, i, 0), numbers(3, 1), ints(2, 4, below=3)
+        "take_along_dim, input broadcast",
+        lambda F, x, i: F.take_along_dim(x, i, 0),
+        distinct_floats(3, 1),
+        distinct_ints(2, 4, high=3),
     ),
     sample(
         "take_along_dim, without dim",
         lambda F, x, i: F.take_along_dim(x, i),
-        numbers(3, 4),
-        ints(3, 2, below=12),
-        differs=VIEWED,
+        distinct_floats(3, 4),
+        distinct_ints(3, 2, high=12),
+        differs=NEEDS_VIEW,
     ),
-    sample("embedding", lambda F, i, w: F.embedding(i, w), ints(2, 3, below=4), numbers(4, 3)),
+    sample("embedding", lambda F, i, w: F.embedding(i, w), distinct_ints(2, 3, high=4), distinct_floats(4, 3)),
     sample(
         "embedding, padding_idx",
         lambda F, i, w: F.embedding(i, w, padding_idx=-3),
-        ints(5, below=4),
-        numbers(4, 3),
+        distinct_ints(5, high=4),
+        distinct_floats(4, 3),
         differs={"empty": "PyTorch's refusal is an AssertionError"},
         kinked=True,
     ),
-    sample("one_hot", lambda F, i: F.one_hot(i, 5), ints(2, 3, below=4)),
-    sample("one_hot, counted", lambda F, i: F.one_hot(i), ints(2, 3, below=4)),
+    sample("one_hot", lambda F, i: F.one_hot(i, 5), distinct_ints(2, 3, high=4)),
+    sample("one_hot, counted", lambda F, i: F.one_hot(i), distinct_ints(2, 3, high=4)),
     with_index("masked_fill", lambda F, x, m: F.masked_fill(x, m, 2.5), MASK),
     with_index("masked_fill, broadcast", lambda F, x, m: x.masked_fill(m, 2), MASK[0]),
-    with_index("masked_fill, a tensor", lambda F, x, m, v: x.masked_fill(m, v.amax()), MASK, numbers(1)),
+    with_index("masked_fill, a tensor", lambda F, x, m, v: x.masked_fill(m, v.amax()), MASK, distinct_floats(1)),
     with_index("masked_fill_", lambda F, x, m: x.clone().masked_fill_(m, -1), MASK),
     with_index("masked_select", lambda F, x, m: F.masked_select(x, m), MASK),
     with_index("masked_select, broadcast", lambda F, x, m: x.masked_select(m), MASK[0]),
-    sample("masked_scatter", lambda F, x, m, v: F.masked_scatter(x, m, v), numbers(3, 4), MASK, numbers(2, 4, seed=1)),
-    sample("masked_scatter_", lambda F, x, m, v: x.clone().masked_scatter_(m, v), numbers(3, 4), MASK[0], numbers(8)),
-    sample("nonzero", lambda F, x: F.nonzero(x), ints(3, 4, below=3)),
-    sample("nonzero of floats", lambda F, x: (x > 0).nonzero(), numbers(3, 4)),
-    sample("nonzero, as_tuple", lambda F, x: F.nonzero(x, as_tuple=True), ints(3, 4, below=3)),
-    sample("argwhere", lambda F, x: F.argwhere(x), ints(3, 4, below=3)),
-    sample("count_nonzero", lambda F, x: F.count_nonzero(x), ints(3, 4, below=3)),
-    sample("count_nonzero, dim", lambda F, x: x.count_nonzero(dim=-1), ints(3, 4, below=3)),
-    sample("count_nonzero, dims", lambda F, x: x.count_nonzero((0, -1)), ints(3, 4, below=3)),
+    sample(
+        "masked_scatter",
+        lambda F, x, m, v: F.masked_scatter(x, m, v),
+        distinct_floats(3, 4),
+        MASK,
+        distinct_floats(2, 4, seed=1),
+    ),
+    sample(
+        "masked_scatter_",
+        lambda F, x, m, v: x.clone().masked_scatter_(m, v),
+        distinct_floats(3, 4),
+        MASK[0],
+        distinct_floats(8),
+    ),
+    sample("nonzero", lambda F, x: F.nonzero(x), distinct_ints(3, 4, high=3)),
+    sample("nonzero of floats", lambda F, x: (x > 0).nonzero(), distinct_floats(3, 4)),
+    sample("nonzero, as_tuple", lambda F, x: F.nonzero(x, as_tuple=True), distinct_ints(3, 4, high=3)),
+    sample("argwhere", lambda F, x: F.argwhere(x), distinct_ints(3, 4, high=3)),
+    sample("count_nonzero", lambda F, x: F.count_nonzero(x), distinct_ints(3, 4, high=3)),
+    sample("count_nonzero, dim", lambda F, x: x.count_nonzero(dim=-1), distinct_ints(3, 4, high=3)),
+    sample("count_nonzero, dims", lambda F, x: x.count_nonzero((0, -1)), distinct_ints(3, 4, high=3)),
 ]

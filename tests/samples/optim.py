@@ -1,6 +1,6 @@
 """Parameter updates. PyTorch has no such functions; `tests/optim` compares them with its optimizers' trajectories."""
 
-from samples import numbers, sample
+from samples import distinct_floats, sample
 
 DECAY = {"weight_decay": 0.1, "maximize": False}
 ADAM = {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "decoupled": False, "step": 2, **DECAY}
@@ -27,19 +27,25 @@ UPDATES = [  # the operation, the number of state arrays, its attributes
 ]
 
 
-def update(name, memory, attrs):
+def update_call(name, state_count, attrs):
     """Return a call with positive optimizer state, in which second moments exceed first moments, as in a run."""
 
     def call(F, p, grad):
-        kept = [abs(p) + 9.0 for _ in range(memory)]
+        state_arrays = [abs(p) + 9.0 for _ in range(state_count)]
         if "centered" in name:
-            kept[1] = p * 0.1
-        return getattr(F, name)(p, grad, *kept, **attrs)
+            state_arrays[1] = p * 0.1
+        return getattr(F, name)(p, grad, *state_arrays, **attrs)
 
     return call
 
 
 SAMPLES = [
-    sample(f"{name} {k}", update(name, memory, attrs), numbers(3, 4), numbers(3, 4, seed=1), parity=False)
+    sample(
+        f"{name} {k}",
+        update_call(name, memory, attrs),
+        distinct_floats(3, 4),
+        distinct_floats(3, 4, seed=1),
+        parity=False,
+    )
     for k, (name, memory, attrs) in enumerate(UPDATES)
 ]

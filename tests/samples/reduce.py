@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 
-from samples import numbers, sample
+from samples import distinct_floats, sample
 
-x = numbers(2, 3, 4)
-few = numbers(3, 4, low=0.5, high=2.0)
+x = distinct_floats(2, 3, 4)
+few = distinct_floats(3, 4, low=0.5, high=2.0)
 
-shares = numbers(3, 4, low=0.1, high=0.9)
-table = numbers(3, 4)
-gaps = np.where(numbers(3, 4, low=0.1, high=0.9) > 0.6, np.nan, table)
+shares = distinct_floats(3, 4, low=0.1, high=0.9)
+table = distinct_floats(3, 4)
+gaps = np.where(distinct_floats(3, 4, low=0.1, high=0.9) > 0.6, np.nan, table)
 
 SAMPLES = [
     sample("sum", lambda F, x: x.sum(), x),
@@ -45,11 +45,11 @@ SAMPLES = [
     sample("diff, prepend and append", lambda F, x: F.diff(x, 2, 1, prepend=x[:, 1:], append=x * 2.0), x),
     sample("any", lambda F, x: (x > 2).any(dim=1), x),
     sample("all", lambda F, x: (x > -2.5).all(), x),
-    sample("aminmax", lambda F, x: tuple(F.aminmax(x)), numbers(3, 4)),
-    sample("aminmax, dim", lambda F, x: tuple(x.aminmax(dim=0, keepdim=True)), numbers(3, 4)),
+    sample("aminmax", lambda F, x: tuple(F.aminmax(x)), distinct_floats(3, 4)),
+    sample("aminmax, dim", lambda F, x: tuple(x.aminmax(dim=0, keepdim=True)), distinct_floats(3, 4)),
     sample("nansum", lambda F, x: F.nansum(x, 1), gaps, kinked=True),
     sample("nanmean", lambda F, x: x.nanmean(), gaps, kinked=True),
-    sample("cumsum_", lambda F, x: (x * 1.0).cumsum_(1), numbers(3, 4)),
-    sample("cumprod_", lambda F, x: (x * 1.0).cumprod_(dim=0), numbers(3, 4)),
-    sample("cumsum_, twice", lambda F, x: ((x * 1.0).cumsum_(1) * x).cumsum_(0), numbers(3, 4)),
+    sample("cumsum_", lambda F, x: (x * 1.0).cumsum_(1), distinct_floats(3, 4)),
+    sample("cumprod_", lambda F, x: (x * 1.0).cumprod_(dim=0), distinct_floats(3, 4)),
+    sample("cumsum_, twice", lambda F, x: ((x * 1.0).cumsum_(1) * x).cumsum_(0), distinct_floats(3, 4)),
 ]

@@ -2,28 +2,29 @@
 
 import numpy as np
 
-from samples import ints, numbers, sample
+from samples import distinct_floats, distinct_ints, sample
 
 rows = np.array([0, 2, 0])
-x, y, at = numbers(4, 3), numbers(6, 3, seed=1), ints(6, 3, below=4)
-ties = numbers(6, 3, seed=1).round()
+x, y, at = distinct_floats(4, 3), distinct_floats(6, 3, seed=1), distinct_ints(6, 3, high=4)
+ties = distinct_floats(6, 3, seed=1).round()
 
 
-def reduced(name, include, source=y, **more):
+def scatter_reduce_sample(name, include, source=y, **options):
     return sample(
         f"scatter_reduce, {name}, {'with' if include else 'without'} itself{', ties' * (source is ties)}",
         lambda F, x, y, n: x.scatter_reduce(0, n, y, name, include_self=include),
-        x, source, at, **more,
+        x, source, at, **options,
     )  # fmt: skip
 
 
 SAMPLES = [
-    *[reduced(name, include) for name in ("sum", "mean", "amax", "amin", "prod") for include in (True, False)],
-    *[reduced(name, False, ties, kinked=True) for name in ("amax", "amin")],
+    *[scatter_reduce_sample(name, include) for name in ("sum", "mean", "amax", "amin", "prod") for include in (True,
+        False)],
+    *[scatter_reduce_sample(name, False, ties, kinked=True) for name in ("amax", "amin")],
     sample("scatter_reduce, some positions", lambda F, x, y, n: F.scatter_reduce(x, 0, n[:2] % 2, y[:2], "amax"),
            x, y, at),
     sample("scatter_reduce along columns", lambda F, x, y, n: F.scatter_reduce(x, 1, n % 3, y, "mean"), y, x,
-           ints(4, 3, below=3)),
+           distinct_ints(4, 3, high=3)),
     sample("scatter, multiply", lambda F, x, y, n: x.scatter(0, n, y, reduce="multiply"), x, y, at, parity=False),
     sample("scatter, add", lambda F, x, n: F.scatter(x, 0, n, value=2, reduce="add"), x, at, parity=False),
     sample("scatter_reduce_", lambda F, x, y, n: (x * 1.0).scatter_reduce_(0, n, y, "sum"), x, y, at),

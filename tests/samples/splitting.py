@@ -1,9 +1,9 @@
 """Splitting a tensor into views."""
 
-from samples import numbers, sample
+from samples import distinct_floats, sample
 
-x = numbers(3, 4)
-a = numbers(2, 3, 4)
+x = distinct_floats(3, 4)
+a = distinct_floats(2, 3, 4)
 
 SAMPLES = [
     sample("split_with_sizes", lambda F, x: F.split_with_sizes(x, [1, 3], 1), x),

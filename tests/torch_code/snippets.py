@@ -304,16 +304,16 @@ def estimate(model, x):
 def modes_of_recording():
     model = fill(nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5)))
     x = fixed(2, 3)
-    found = [estimate(model, x).requires_grad, model.training]
+    modes = [estimate(model, x).requires_grad, model.training]
     for phase in ["train", "val"]:
         model.train(phase == "train")
         with torch.set_grad_enabled(phase == "train"):
-            found.append(model(x).sum().requires_grad)
+            modes.append(model(x).sum().requires_grad)
     with torch.inference_mode():
-        found.append(model(x).requires_grad)
+        modes.append(model(x).requires_grad)
     with torch.enable_grad():
-        found.append(torch.is_grad_enabled())
-    return found, estimate(model, x)
+        modes.append(torch.is_grad_enabled())
+    return modes, estimate(model, x)
 
 
 def texts_of_tensors():
@@ -343,13 +343,13 @@ def a_checkpoint_in_memory():
     checkpoint = {"epoch": 3, "model": model.state_dict(), "optimizer": optimizer.state_dict(), "loss": 0.5}
     torch.save(checkpoint, file)
     file.seek(0)
-    found = torch.load(file, map_location=torch.device("cpu"), weights_only=True)
-    missing, unexpected = other.load_state_dict(found["model"], strict=False)
+    restored = torch.load(file, map_location=torch.device("cpu"), weights_only=True)
+    missing, unexpected = other.load_state_dict(restored["model"], strict=False)
     again = Adam(other.parameters(), lr=0.5)
-    again.load_state_dict(found["optimizer"])
+    again.load_state_dict(restored["optimizer"])
     other(fixed(4, 3)).sum().backward()
     again.step()
-    return found["epoch"], found["loss"], missing, unexpected, again.param_groups[0]["lr"], other.weight
+    return restored["epoch"], restored["loss"], missing, unexpected, again.param_groups[0]["lr"], other.weight
 
 
 def seeds():
@@ -634,9 +634,9 @@ def messages_between_nodes():
     messages = x.index_select(0, source)
     index = target.unsqueeze(-1).expand_as(messages)
     mean = torch.zeros(4, 3).scatter_reduce(0, index, messages, reduce="mean", include_self=False)
-    most = torch.zeros(4, 3).scatter_reduce(0, index, messages, reduce="amax", include_self=False)
-    (mean.square() + most).sum().backward()
-    return mean, most, x.grad
+    maximum = torch.zeros(4, 3).scatter_reduce(0, index, messages, reduce="amax", include_self=False)
+    (mean.square() + maximum).sum().backward()
+    return mean, maximum, x.grad
 
 
 class SentimentLSTM(nn.Module):
@@ -661,9 +661,9 @@ class SentimentLSTM(nn.Module):
 
 
 def sentences_of_different_lengths():
-    texts = [torch.tensor([3, 1]), torch.tensor([2, 5, 4, 1]), torch.tensor([6, 2, 2])]
+    tokens = [torch.tensor([3, 1]), torch.tensor([2, 5, 4, 1]), torch.tensor([6, 2, 2])]
     model = fill(SentimentLSTM(7, 4, 3, 1, n_layers=2, bidirectional=True))
-    logits, output, lengths = model(pad_sequence(texts, batch_first=True), torch.tensor([len(t) for t in texts]))
+    logits, output, lengths = model(pad_sequence(tokens, batch_first=True), torch.tensor([len(t) for t in tokens]))
     F.binary_cross_entropy_with_logits(logits.squeeze(1), torch.tensor([0.0, 1.0, 1.0])).backward()
     return logits, output, lengths, [p.grad for p in model.parameters()]
 

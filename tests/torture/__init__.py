@@ -24,7 +24,7 @@ class Campaign:
 
     Args:
         name: a short name, as in `python -m torture --only NAME`.
-        what: what is tested, for the table: a phrase that begins in lower case.
+        description: what is tested, for the table: a phrase that begins in lower case.
         case: runs the case of a number; returns what is wrong in a sentence, or None. An exception is a failure too.
             It must be a function of the module that lists the campaign in `CAMPAIGNS`: a child process imports it.
         many: the number of cases in `make nightly`, or a function that computes it if that is slow; see `count`.
@@ -35,7 +35,7 @@ class Campaign:
     """
 
     name: str
-    what: str
+    description: str
     case: Callable[[int], str | None]
     many: int | Callable[[], int]
     few: int
@@ -50,5 +50,5 @@ class Campaign:
 
 def campaigns() -> dict[str, list[Campaign]]:
     """Return all campaigns by theme: each public module of this package is a theme with a list `CAMPAIGNS`."""
-    themes = sorted(found.name for found in pkgutil.iter_modules(__path__) if not found.name.startswith("_"))
+    themes = sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
     return {theme: importlib.import_module(f"{__name__}.{theme}").CAMPAIGNS for theme in themes}

@@ -11,9 +11,9 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-from torture._files_made import EDGES, mangled, number, text
+from torture._file_corruption import EDGES, corrupt, edge_integer, odd_string
 
-__all__ = ["LESSONS", "archive", "batch", "csv", "idx", "lessons", "table"]
+__all__ = ["LESSONS", "archive", "batch", "csv", "idx", "lessons", "read_options"]
 
 RECORD = 3073
 
@@ -21,13 +21,21 @@ RECORD = 3073
 # --- IDX ---
 
 
-def _packed(draw: random.Random, data: bytes) -> bytes:
+def _compress(draw: random.Random, data: bytes) -> bytes:
     """Compress with gzip, in one member or several, with a file name in the header or a corruption."""
     pieces = [data] if draw.random() < 0.8 else [data[:9], b"", data[9:]]
-    made = b"".join(gzip.compress(piece, draw.choice([1, 9]), mtime=0) for piece in pieces)
+    compressed = b"".join(gzip.compress(piece, draw.choice([1, 9]), mtime=0) for piece in pieces)
     if draw.random() < 0.05:
-        made = made[:3] + b"\x1c" + made[4:10] + b"\x03\0abc" + b"n" * draw.choice([1, 3000]) + b"\0c\0" + made[10:]
-    return mangled(draw, made, [made], 2) if draw.random() < 0.3 else made
+        compressed = (
+            compressed[:3]
+            + b"\x1c"
+            + compressed[4:10]
+            + b"\x03\0abc"
+            + b"n" * draw.choice([1, 3000])
+            + b"\0c\0"
+            + compressed[10:]
+        )
+    return corrupt(draw, compressed, [compressed], 2) if draw.random() < 0.3 else compressed
 
 
 def idx(draw: random.Random) -> bytes:
@@ -46,8 +54,8 @@ def idx(draw: random.Random) -> bytes:
         data = struct.pack(">HBBII", 0, 8, 2, 2**16, draw.choice([2**4, 2**16])) + bytes(2**20)  # a zip bomb
         return gzip.compress(data, 6, mtime=0)
     if draw.random() < 0.5:
-        data = mangled(draw, data, [b"<html>", b"PK\x03\x04", data], 2)
-    return _packed(draw, data) if draw.random() < 0.5 else data
+        data = corrupt(draw, data, [b"<html>", b"PK\x03\x04", data], 2)
+    return _compress(draw, data) if draw.random() < 0.5 else data
 
 
 # --- CIFAR-10 ---
@@ -58,7 +66,7 @@ def batch(draw: random.Random, records: int) -> bytes:
         bytes([draw.choice([0, 9, 9, 9, 10 if draw.random() < 0.1 else 3])]) + bytes(RECORD - 1) for _ in range(records)
     ]
     data = b"".join(rows)
-    return mangled(draw, data, [b"\x80\x04a", b"\x1f\x8b"], 2) if draw.random() < 0.5 else data
+    return corrupt(draw, data, [b"\x80\x04a", b"\x1f\x8b"], 2) if draw.random() < 0.5 else data
 
 
 NAMES = ["cifar-10-batches-bin/test_batch.bin", "test_batch.bin", "../outside/test_batch.bin", "/etc/test_batch.bin"]
@@ -75,10 +83,10 @@ def _member(draw: random.Random, records: int) -> bytes:
         info.linkname, data = draw.choice(["/etc/passwd", "../outside/kept.txt", "test_batch.bin"]), b""
     if draw.random() < 0.15:
         info.pax_headers = {
-            draw.choice(["path", "size", "mtime", "GNU.sparse.map", "hdrcharset", "comment"]): text(draw)
+            draw.choice(["path", "size", "mtime", "GNU.sparse.map", "hdrcharset", "comment"]): odd_string(draw)
         }
     if info.type in (tarfile.XHDTYPE, tarfile.XGLTYPE):
-        data = _extended(draw)
+        data = _extended_header(draw)
     info.size = len(data)
     kind = draw.choice([tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT])
     try:
@@ -87,42 +95,44 @@ def _member(draw: random.Random, records: int) -> bytes:
         header = bytearray(info.tobuf(tarfile.PAX_FORMAT))
     if draw.random() < 0.25:  # overwrite a field of the last header block: a size, a type, a sparse map
         start, width = draw.choice([(124, 12), (100, 8), (136, 12), (345, 155), (386, 96), (482, 13), (156, 1)])
-        what = draw.choice(
+        content = draw.choice(
             [b"77777777777", b"\x80" + draw.randbytes(11), b"\xff" * 12, b"-1", draw.randbytes(9), b"0" * 12]
         )
         if draw.random() < 0.5:
-            what = b"%011o" % (draw.choice(EDGES) % 8**11)
-        place = len(header) - 512 + start
-        header[place : place + width] = what[:width].ljust(width, b"\0")
+            content = b"%011o" % (draw.choice(EDGES) % 8**11)
+        start_of_field = len(header) - 512 + start
+        header[start_of_field : start_of_field + width] = content[:width].ljust(width, b"\0")
         last = header[-512:]
         header[-512 + 148 : -512 + 156] = b"%06o\0 " % (sum(last[:148]) + 8 * 32 + sum(last[156:]))
     return bytes(header) + data + bytes(-len(data) % 512)
 
 
-def _extended(draw: random.Random) -> bytes:
+def _extended_header(draw: random.Random) -> bytes:
     """Return records of an extended header: a length, a keyword, and a value."""
     words = ["path", "size", "GNU.sparse.major", "GNU.sparse.minor", "GNU.sparse.map", "GNU.sparse.size", "mtime", "x"]
     words += ["GNU.sparse.realsize", "GNU.sparse.name", "GNU.sparse.numblocks", "hdrcharset", "linkpath", "uid"]
-    made = b""
+    records = b""
     for _ in range(draw.choice([1, 2, 5])):
-        said = draw.choice([str(number(draw)), "0", "1", text(draw), "0,1,2", "9" * 5000, "test_batch.bin", "1e9"])
-        body = f" {draw.choice(words)}={said}\n".encode()
+        value = draw.choice(
+            [str(edge_integer(draw)), "0", "1", odd_string(draw), "0,1,2", "9" * 5000, "test_batch.bin", "1e9"]
+        )
+        body = f" {draw.choice(words)}={value}\n".encode()
         length = len(body) + len(str(len(body) + 2))
-        told = str(length) if draw.random() < 0.8 else draw.choice(["0", "-1", "9" * 9, "9" * 5000, "x"])
-        made += told.encode() + body
-    return made
+        declared = str(length) if draw.random() < 0.8 else draw.choice(["0", "-1", "9" * 9, "9" * 5000, "x"])
+        records += declared.encode() + body
+    return records
 
 
 def archive(draw: random.Random, records: int) -> bytes:
     """Return a gzip-compressed archive of a few members."""
-    way = draw.random()
-    if way < 0.06:
+    choice = draw.random()
+    if choice < 0.06:
         data = _bomb(draw)
     else:
         data = b"".join(_member(draw, records) for _ in range(draw.choice([0, 1, 2, 3]))) + bytes(1024)
     if draw.random() < 0.3:
-        data = mangled(draw, data, [data], 2)
-    return _packed(draw, data)
+        data = corrupt(draw, data, [data], 2)
+    return _compress(draw, data)
 
 
 def _bomb(draw: random.Random) -> bytes:
@@ -131,9 +141,8 @@ def _bomb(draw: random.Random) -> bytes:
     info.type = draw.choice([tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.REGTYPE, b"K"])
     info.size = draw.choice([2**22, 2**24, 2**33])
     if draw.random() < 0.2:
-        return info.tobuf(tarfile.GNU_FORMAT)[:512] * draw.choice(
-            [9, 2000]
-        )  # one that is about the next one, and so on
+        # One that is about the next one, and so on.
+        return info.tobuf(tarfile.GNU_FORMAT)[:512] * draw.choice([9, 2000])
     return info.tobuf(tarfile.GNU_FORMAT) + (b"1" if draw.random() < 0.3 else b"\0") * draw.choice(
         [2**14, 2**20, 2**23]
     )
@@ -185,25 +194,25 @@ def csv(draw: random.Random) -> bytes:
     for _ in range(draw.choice([0, 1, 2, 5, 20])):
         n = width if draw.random() < 0.97 else draw.randrange(5)
         rows.append(draw.choice([",", ",", ",", ",", ";"]).join(draw.choice(usual) for _ in range(n)))
-    names = ",".join(f"c{k}" if draw.random() < 0.98 else text(draw) for k in range(width))
-    whole = draw.choice(["\n", "\n", "\r\n", "\r"]).join([names, *rows])
-    data = whole.encode(draw.choice(["utf-8"] * 6 + ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"]), "replace")
+    names = ",".join(f"c{k}" if draw.random() < 0.98 else odd_string(draw) for k in range(width))
+    content = draw.choice(["\n", "\n", "\r\n", "\r"]).join([names, *rows])
+    data = content.encode(draw.choice(["utf-8"] * 6 + ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"]), "replace")
     if draw.random() < 0.1:
         data = draw.choice([b",", b"\n", b'"', b"\0", b"a,", b"1\n", b"1,"]) * draw.choice([10, 1000, 9000])
     data = data[: 2**19]
-    return mangled(draw, data, [data, b"\xff\xfe"]) if draw.random() < 0.4 else data
+    return corrupt(draw, data, [data, b"\xff\xfe"]) if draw.random() < 0.4 else data
 
 
-def table(draw: random.Random) -> dict[str, Any]:
+def read_options(draw: random.Random) -> dict[str, Any]:
     """Return the options to read a file with: mostly the defaults."""
-    chosen: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if draw.random() < 0.3:
-        chosen["header"] = draw.choice([False, ["a", "b", "c"], ["a"], []])
+        options["header"] = draw.choice([False, ["a", "b", "c"], ["a"], []])
     if draw.random() < 0.2:
-        chosen["delimiter"] = draw.choice([";", "\t", "|", "1"])
+        options["delimiter"] = draw.choice([";", "\t", "|", "1"])
     if draw.random() < 0.3:
-        chosen["encoding"] = draw.choice(["utf-8", "latin-1", "utf-16", "utf-32", "ascii", "utf-16-le", "cp1252"])
-    return chosen
+        options["encoding"] = draw.choice(["utf-8", "latin-1", "utf-16", "utf-32", "ascii", "utf-16-le", "cp1252"])
+    return options
 
 
 # --- the folder of `minigrad lab` ---
@@ -221,7 +230,7 @@ def lessons(draw: random.Random, folder: Path) -> dict[str, bytes]:
     from hashlib import sha256
 
     note: Any = {name: sha256(draw.choice([data, OLD])).hexdigest() for name, data in LESSONS.items()}
-    mine: dict[str, bytes] = {}
+    user_files: dict[str, bytes] = {}
     for name in LESSONS:
         path = folder / name
         match draw.choice(["", "", "same", "old", "mine", "mine", "link", "lost link", "folder", "pipe", "round"]):
@@ -230,10 +239,10 @@ def lessons(draw: random.Random, folder: Path) -> dict[str, bytes]:
             case "old":
                 path.write_bytes(OLD)
             case "mine":
-                mine[name] = mangled(draw, LESSONS[name], [OLD])
-                path.write_bytes(mine[name])
-                if mine[name] in (LESSONS[name], OLD):
-                    del mine[name]
+                user_files[name] = corrupt(draw, LESSONS[name], [OLD])
+                path.write_bytes(user_files[name])
+                if user_files[name] in (LESSONS[name], OLD):
+                    del user_files[name]
             case "link":
                 path.symlink_to("../outside/" + draw.choice(["kept.txt", "kept.json"]))
                 if draw.random() < 0.5:
@@ -246,7 +255,7 @@ def lessons(draw: random.Random, folder: Path) -> dict[str, bytes]:
                 os.mkfifo(path)
             case "round":
                 path.symlink_to(name)
-    data = _noted(draw, note)
+    data = _manifest(draw, note)
     match draw.choice(["file"] * 8 + ["link", "lost link", "folder", "pipe", ""]):
         case "file":
             (folder / NOTE).write_bytes(data)
@@ -258,23 +267,23 @@ def lessons(draw: random.Random, folder: Path) -> dict[str, bytes]:
             (folder / NOTE).mkdir()
         case "pipe":
             os.mkfifo(folder / NOTE)
-    return mine
+    return user_files
 
 
-def _noted(draw: random.Random, note: dict[str, Any]) -> bytes:
+def _manifest(draw: random.Random, note: dict[str, Any]) -> bytes:
     """Return the manifest: the hashes of the copied lessons, or anything else."""
-    way = draw.random()
-    if way < 0.3:
+    choice = draw.random()
+    if choice < 0.3:
         return json.dumps(note).encode()
-    if way < 0.4:
+    if choice < 0.4:
         return draw.choice(
             [b"[]", b"1", b'"a"', b"null", b"", b"{", b"[" * 9000, b"[" * 9000 + b"]" * 9000, b'{"a":' * 9000]
         )
-    if way < 0.6:
+    if choice < 0.6:
         name = draw.choice(list(note))
         note[name] = draw.choice([None, 1, [], {}, [note[name]], "", 1.5, True, 10**30, "é"])
         note[draw.choice(["../outside/kept.txt", "/etc/passwd", "", "a"])] = draw.choice(["a", [], None])
         return json.dumps(note).encode()
-    if way < 0.65:
+    if choice < 0.65:
         return b'{"a": ' + b"9" * 5000 + b"}"
-    return mangled(draw, json.dumps(note).encode(), [b"[]", b'{"a": 1}'])
+    return corrupt(draw, json.dumps(note).encode(), [b"[]", b'{"a": 1}'])

@@ -18,9 +18,9 @@ import zipfile
 from functools import cache
 from typing import Any
 
-from torture._files_made import EDGES, mangled, number, text
+from torture._file_corruption import EDGES, corrupt, edge_integer, odd_string
 
-__all__ = ["evil", "pt", "safetensors"]
+__all__ = ["malicious_pickles", "pt", "safetensors"]
 
 CODES = [
     "F32",
@@ -50,7 +50,7 @@ SIZES = {"F64": 8, "I64": 8, "U64": 8, "C64": 8, "F16": 2, "BF16": 2, "I16": 2, 
 def good_safetensors() -> list[bytes]:
     import minigrad as mg
 
-    made = []
+    files = []
     for obj in (
         {"a": mg.tensor([1.0, 2.0], device="numpy")},
         {
@@ -64,63 +64,63 @@ def good_safetensors() -> list[bytes]:
     ):
         file = io.BytesIO()
         mg.save(obj, file)
-        made.append(file.getvalue())
-    return made
+        files.append(file.getvalue())
+    return files
 
 
 def safetensors(draw: random.Random) -> bytes:
     """Return a corrupt or unusual file: changed bytes, an odd header, or a tree of minigrad's with a valid checksum."""
-    way = draw.random()
-    if way < 0.35:
+    choice = draw.random()
+    if choice < 0.35:
         good = good_safetensors()
-        return mangled(draw, draw.choice(good), good)
-    if way < 0.6:
-        return _ours(draw)
+        return corrupt(draw, draw.choice(good), good)
+    if choice < 0.6:
+        return _own_tree(draw)
     header, size = _header(draw)
     if draw.random() < 0.3:
-        header = mangled(draw, header, [b'{"__metadata__":{"a":"b"}}'], 2)
-    told = len(header) if draw.random() < 0.8 else number(draw) % 2**64
-    return told.to_bytes(8, "little") + header + draw.randbytes(size if draw.random() < 0.8 else draw.randrange(99))
+        header = corrupt(draw, header, [b'{"__metadata__":{"a":"b"}}'], 2)
+    declared = len(header) if draw.random() < 0.8 else edge_integer(draw) % 2**64
+    return declared.to_bytes(8, "little") + header + draw.randbytes(size if draw.random() < 0.8 else draw.randrange(99))
 
 
 def _header(draw: random.Random) -> tuple[bytes, int]:
-    parts, at = [], 0
+    parts, offset = [], 0
     for _ in range(draw.choice([0, 1, 1, 2, 5, 60])):
         code = draw.choice(CODES)
         shape = [draw.choice([0, 1, 2, 3]) for _ in range(draw.choice([0, 1, 2, 4, 33, 65, 300]))]
         if draw.random() < 0.2:
-            shape.append(number(draw))
+            shape.append(edge_integer(draw))
         size = SIZES.get(code, 4)
         for n in shape:
             size *= n if abs(size * n) < 10_000 else 1
-        end = at + max(size, 0)
-        offsets = [at, end] if draw.random() < 0.9 else [number(draw), number(draw)]
-        one: Any = {"dtype": code, "shape": shape, "data_offsets": offsets}
+        end = offset + max(size, 0)
+        offsets = [offset, end] if draw.random() < 0.9 else [edge_integer(draw), edge_integer(draw)]
+        entry: Any = {"dtype": code, "shape": shape, "data_offsets": offsets}
         if draw.random() < 0.1:
-            one[draw.choice(list(one))] = _json(draw)
-        parts.append(json.dumps(text(draw)) + ":" + json.dumps(one))
-        at = end
+            entry[draw.choice(list(entry))] = _json(draw)
+        parts.append(json.dumps(odd_string(draw)) + ":" + json.dumps(entry))
+        offset = end
     if draw.random() < 0.3:
-        about = {text(draw): draw.choice([text(draw), _json(draw)]) for _ in range(3)}
-        parts.append('"__metadata__":' + json.dumps(about))
+        metadata = {odd_string(draw): draw.choice([odd_string(draw), _json(draw)]) for _ in range(3)}
+        parts.append('"__metadata__":' + json.dumps(metadata))
     if parts and draw.random() < 0.1:
         parts.append(draw.choice(parts))  # the same key twice
-    return ("{" + ",".join(parts) + "}").encode() + b" " * draw.choice([0, 0, 7]), min(at, 100_000)
+    return ("{" + ",".join(parts) + "}").encode() + b" " * draw.choice([0, 0, 7]), min(offset, 100_000)
 
 
 def _json(draw: random.Random, depth: int = 0) -> Any:
     """Return an arbitrary JSON value."""
-    kind = draw.randrange(9 if depth < 4 else 6)
-    if kind < 6:
-        return [None, True, number(draw), 1.5, text(draw), float("1e308")][kind]
-    if kind == 6:
+    choice = draw.randrange(9 if depth < 4 else 6)
+    if choice < 6:
+        return [None, True, edge_integer(draw), 1.5, odd_string(draw), float("1e308")][choice]
+    if choice == 6:
         return [_json(draw, depth + 1) for _ in range(draw.randrange(4))]
-    if kind == 7:
+    if choice == 7:
         return {draw.choice(["$tensor", "$float", "$tuple", "$dict", "a"]): _json(draw, depth + 1)}
-    return {text(draw): _json(draw, depth + 1) for _ in range(draw.randrange(3))}
+    return {odd_string(draw): _json(draw, depth + 1) for _ in range(draw.randrange(3))}
 
 
-def _ours(draw: random.Random) -> bytes:
+def _own_tree(draw: random.Random) -> bytes:
     """Return a file with an implausible tree and a valid checksum, as an attacker can compute one."""
     tree: str = json.dumps(_json(draw))
     match draw.randrange(9):
@@ -134,55 +134,55 @@ def _ours(draw: random.Random) -> bytes:
         case 3:
             tree = tree[: draw.randrange(len(tree) + 1)]
         case 4:
-            same = [k * (2**61 - 1) for k in range(1, draw.choice([9, 2000]))]  # keys of one hash
-            tree = json.dumps({"$dict": [[k, 0] for k in same]})
-    about = {"minigrad": "1", "tree": tree, "sha256": hashlib.sha256(tree.encode()).hexdigest()}
+            colliding_keys = [k * (2**61 - 1) for k in range(1, draw.choice([9, 2000]))]  # keys of one hash
+            tree = json.dumps({"$dict": [[k, 0] for k in colliding_keys]})
+    metadata = {"minigrad": "1", "tree": tree, "sha256": hashlib.sha256(tree.encode()).hexdigest()}
     if draw.random() < 0.15:
-        about.pop(draw.choice(list(about)))
-        about["sha256"] = hashlib.sha256(about.get("tree", "").encode()).hexdigest()
-    header = json.dumps({"__metadata__": about}).encode()
+        metadata.pop(draw.choice(list(metadata)))
+        metadata["sha256"] = hashlib.sha256(metadata.get("tree", "").encode()).hexdigest()
+    header = json.dumps({"__metadata__": metadata}).encode()
     return len(header).to_bytes(8, "little") + header
 
 
 # --- PyTorch's ---
 
 
-class _Calls:
+class _Callable:
     """An object whose pickle calls a function."""
 
-    def __init__(self, *told: Any) -> None:
-        self.told = told
+    def __init__(self, *args: Any) -> None:
+        self.args = args
 
     def __reduce__(self) -> Any:
-        return self.told[0], tuple(self.told[1:])
+        return self.args[0], tuple(self.args[1:])
 
     def __call__(self) -> None:
         """Do nothing. Pickle requires a callable, even if another call creates it."""
 
 
 @cache
-def evil() -> list[bytes]:
+def malicious_pickles() -> list[bytes]:
     """Return pickles that execute something under `pickle.load`; most write a file `ran` in the neighbouring folder."""
     write = "open('../outside/ran', 'w').close()"
     shell = "touch ../outside/ran"
     calls: list[Any] = [
-        _Calls(os.system, shell),
-        _Calls(eval, write),
-        _Calls(exec, write),
-        _Calls(open, "../outside/ran", "w"),
-        _Calls(subprocess.getoutput, shell),
-        _Calls(getattr, _Calls(importlib.import_module, "os"), "system"),
-        _Calls(_Calls(getattr, _Calls(importlib.import_module, "os"), "system"), shell),
-        _Calls(_Calls(operator.methodcaller, "system", shell), _Calls(importlib.import_module, "os")),
-        _Calls(functools.partial(os.system, shell)),
-        _Calls(functools.reduce, eval, [write]),
-        _Calls(map, eval, [write]),
-        _Calls(copyreg._reconstructor, dict, object, None),
-        _Calls(pickle.loads, pickle.dumps(_Calls(os.system, shell))),
-        _Calls(os.symlink, "/etc/passwd", "../outside/ran"),
+        _Callable(os.system, shell),
+        _Callable(eval, write),
+        _Callable(exec, write),
+        _Callable(open, "../outside/ran", "w"),
+        _Callable(subprocess.getoutput, shell),
+        _Callable(getattr, _Callable(importlib.import_module, "os"), "system"),
+        _Callable(_Callable(getattr, _Callable(importlib.import_module, "os"), "system"), shell),
+        _Callable(_Callable(operator.methodcaller, "system", shell), _Callable(importlib.import_module, "os")),
+        _Callable(functools.partial(os.system, shell)),
+        _Callable(functools.reduce, eval, [write]),
+        _Callable(map, eval, [write]),
+        _Callable(copyreg._reconstructor, dict, object, None),
+        _Callable(pickle.loads, pickle.dumps(_Callable(os.system, shell))),
+        _Callable(os.symlink, "/etc/passwd", "../outside/ran"),
     ]
     nested = [{"state": [one, {"w": one}]} for one in calls]
-    made = [pickle.dumps(one, protocol) for one in (*calls, *nested) for protocol in range(6)]
+    pickles = [pickle.dumps(one, protocol) for one in (*calls, *nested) for protocol in range(6)]
     names = [b"os\nsystem", b"builtins\neval", b"builtins\ngetattr", b"posix\nsystem", b"nt\nsystem", b"torch\nload"]
     names += [
         b"torch.hub\nload",
@@ -193,9 +193,13 @@ def evil() -> list[bytes]:
     ]
     names += [b"torch._utils\n_rebuild_tensor_v2.__globals__", b"collections\nOrderedDict.__init__.__globals__"]
     for name in names:
-        made += [b"\x80\x02c" + name + b"\n(S'" + shell.encode() + b"'\ntR.", b"(S'x'\ni" + name + b"\n."]
-        made += [b"\x80\x02c" + name + b"\n)R.", b"\x80\x02c" + name + b"\n)\x81}b.", b"\x80\x02(c" + name + b"\n}o."]
-    return made
+        pickles += [b"\x80\x02c" + name + b"\n(S'" + shell.encode() + b"'\ntR.", b"(S'x'\ni" + name + b"\n."]
+        pickles += [
+            b"\x80\x02c" + name + b"\n)R.",
+            b"\x80\x02c" + name + b"\n)\x81}b.",
+            b"\x80\x02(c" + name + b"\n}o.",
+        ]
+    return pickles
 
 
 STORAGE = b"(X\x07\x00\x00\x00storagectorch\n%sStorage\nX\x01\x00\x00\x00%cX\x03\x00\x00\x00cpuK\x04tQ"
@@ -273,37 +277,37 @@ def _int(n: int) -> bytes:
 def _tensor(draw: random.Random) -> bytes:
     storage = STORAGE % (draw.choice(KINDS), draw.choice(b"0123"))
     if draw.random() < 0.2:
-        storage = storage.replace(b"K\x04tQ", _int(number(draw)) + b"tQ")
+        storage = storage.replace(b"K\x04tQ", _int(edge_integer(draw)) + b"tQ")
     if draw.random() < 0.1:
         storage = storage.replace(b"X\x01\x00\x00\x000", b"\x8c\x13../outside/kept.txt")
     rank = draw.choice([0, 1, 1, 2, 3, 40, 66])
     size, stride = [[draw.choice([0, 1, 1, 1, 2]) for _ in range(rank)] for _ in range(2)]
     for row in (size, stride):
         if row and draw.random() < 0.25:
-            row[draw.randrange(len(row))] = number(draw)
-    offset = draw.choice([0, 0, 1, number(draw)])
+            row[draw.randrange(len(row))] = edge_integer(draw)
+    offset = draw.choice([0, 0, 1, edge_integer(draw)])
     rows = [b"(" + b"".join(map(_int, row)) + b"t" for row in (size, stride)]
     return TENSOR + b"(" + storage + _int(offset) + rows[0] + rows[1] + b"\x89}tR"
 
 
-def _pickled(draw: random.Random) -> bytes:
+def _random_pickle(draw: random.Random) -> bytes:
     """Return a pickle: of tensors, of random instructions, or one that executes something."""
-    way = draw.random()
-    if way < 0.25:
-        return draw.choice(evil())
-    if way < 0.35:
-        return mangled(draw, draw.choice(evil()), evil())
-    if way < 0.6:
+    choice = draw.random()
+    if choice < 0.25:
+        return draw.choice(malicious_pickles())
+    if choice < 0.35:
+        return corrupt(draw, draw.choice(malicious_pickles()), malicious_pickles())
+    if choice < 0.6:
         pieces = [draw.choice(PIECES) for _ in range(draw.choice([2, 8, 40, 300]))]
         return draw.choice([b"\x80\x02", b"\x80\x04", b""]) + b"".join(pieces) + b"."
-    if way < 0.68:
-        return b"\x80\x04" + _much(draw) + b"."
+    if choice < 0.68:
+        return b"\x80\x04" + _large_structure(draw) + b"."
     items = b"".join(b"X\x01\x00\x00\x00%c" % draw.choice(b"abcw") + _tensor(draw) for _ in range(draw.randint(0, 4)))
-    made = b"\x80\x02}q\x00(" + items + b"u."
-    return mangled(draw, made, [b"".join(PIECES), *evil()], 3) if draw.random() < 0.5 else made
+    pickled = b"\x80\x02}q\x00(" + items + b"u."
+    return corrupt(draw, pickled, [b"".join(PIECES), *malicious_pickles()], 3) if draw.random() < 0.5 else pickled
 
 
-def _much(draw: random.Random) -> bytes:
+def _large_structure(draw: random.Random) -> bytes:
     """Return a small pickle of a large structure: nesting, colliding keys, doubling tuples."""
     n = draw.choice([100, 2000, 10_000])
     match draw.randrange(6):
@@ -322,49 +326,51 @@ def _much(draw: random.Random) -> bytes:
 
 def pt(draw: random.Random) -> bytes:
     """Return a zip file of a pickle and storages, or of something else."""
-    pickled, root = _pickled(draw), draw.choice(["archive", "archive", "archive", "..", "/etc", "a/../..", "é"])
+    pickled, root = _random_pickle(draw), draw.choice(["archive", "archive", "archive", "..", "/etc", "a/../..", "é"])
     entries = {f"{root}/data.pkl": pickled, f"{root}/version": b"3\n"}
     for k in range(4):
         entries[f"{root}/data/{k}"] = draw.randbytes(draw.choice([4, 8, 16, 32, 32, 16, 100]))
     if draw.random() < 0.3:
         entries[f"{root}/byteorder"] = draw.choice([b"big", b"little", b"\xff"])
     if draw.random() < 0.2:
-        name = draw.choice(["../outside/ran", "/etc/passwd", f"{root}/constants.pkl", "b/data.pkl", text(draw) or "x"])
+        name = draw.choice(
+            ["../outside/ran", "/etc/passwd", f"{root}/constants.pkl", "b/data.pkl", odd_string(draw) or "x"]
+        )
         entries[name] = b"x"
-    out = io.BytesIO()
-    packed = zipfile.ZIP_STORED if draw.random() < 0.97 else zipfile.ZIP_DEFLATED
-    with warnings.catch_warnings(), zipfile.ZipFile(out, "w", packed) as file:
+    buffer = io.BytesIO()
+    compression = zipfile.ZIP_STORED if draw.random() < 0.97 else zipfile.ZIP_DEFLATED
+    with warnings.catch_warnings(), zipfile.ZipFile(buffer, "w", compression) as file:
         warnings.simplefilter("ignore")
         for name, data in entries.items():
             info = zipfile.ZipInfo(name.replace("\0", "0"))
-            info.compress_type = packed
+            info.compress_type = compression
             if draw.random() < 0.05:
                 info.external_attr = 0o120777 << 16  # a link
                 data = b"../outside/kept.txt"
-            file.writestr(info, bytes(2**20) if packed and name.endswith("0") else data)
+            file.writestr(info, bytes(2**20) if compression and name.endswith("0") else data)
             if draw.random() < 0.02:
                 file.writestr(info, data)
-    made = out.getvalue()
+    data_out = buffer.getvalue()
     if draw.random() < 0.15:
-        made = _lying(draw, made)
-    return mangled(draw, made, [made, *evil()[:3]], 2) if draw.random() < 0.25 else made
+        data_out = _corrupt_directory(draw, data_out)
+    return corrupt(draw, data_out, [data_out, *malicious_pickles()[:3]], 2) if draw.random() < 0.25 else data_out
 
 
-def _zipped(entries: dict[str, bytes]) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as file:
+def _zip(entries: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
         for name, data in entries.items():
             file.writestr(name, data)
-    return out.getvalue()
+    return buffer.getvalue()
 
 
 FLOATS = b"\x80\x02" + TENSOR + b"(" + STORAGE % (b"Float", ord("0")) + b"K\x00K\x04\x85K\x01\x85\x89}tR."
-GOOD_PT = _zipped({"archive/data.pkl": FLOATS, "archive/data/0": bytes(16)})
+GOOD_PT = _zip({"archive/data.pkl": FLOATS, "archive/data/0": bytes(16)})
 
 
-def _lying(draw: random.Random, made: bytes) -> bytes:
+def _corrupt_directory(draw: random.Random, data: bytes) -> bytes:
     """Overwrite a field of the central directory, or of its end record."""
     mark, fields = draw.choice([(b"PK\x01\x02", range(8, 46, 2)), (b"PK\x05\x06", range(8, 22, 2))])
-    at = made.rfind(mark) if draw.random() < 0.5 else made.find(mark)
-    place = at + draw.choice(list(fields))
-    return made[:place] + (draw.choice(EDGES) % 2**32).to_bytes(4, "little") + made[place + 4 :]
+    start = data.rfind(mark) if draw.random() < 0.5 else data.find(mark)
+    position = start + draw.choice(list(fields))
+    return data[:position] + (draw.choice(EDGES) % 2**32).to_bytes(4, "little") + data[position + 4 :]

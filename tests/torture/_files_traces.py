@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from torture._files_made import mangled, number, text
+from torture._file_corruption import corrupt, edge_integer, odd_string
 
-__all__ = ["said", "trace"]
+__all__ = ["read_trace", "trace"]
 
 READER = Path(__file__).with_name("_traces.mjs")
 CODE = ["globalThis.ran = 1", "(a + (globalThis.ran = 1))", "constructor.constructor('globalThis.ran = 1')()", "a", "y"]
@@ -36,7 +36,7 @@ CODE += [
 
 
 @cache
-def _good() -> list[dict[str, Any]]:
+def _valid_traces() -> list[dict[str, Any]]:
     import minigrad as mg
     import sample_graphs
     from minigrad_viz import to_trace
@@ -44,28 +44,28 @@ def _good() -> list[dict[str, Any]]:
     with mg.record():
         x, w = [mg.tensor([[1.0, -2.0], [3.0, 0.5]], requires_grad=True, device="numpy") for _ in range(2)]
         tensors = ((x @ w).tanh() * x).sum()
-    made = [sample_graphs.expression(), sample_graphs.not_a_number(), tensors, sample_graphs.scalars()]
-    return [json.loads(to_trace(one).json(full=True)) for one in made]
+    graphs = [sample_graphs.expression(), sample_graphs.not_a_number(), tensors, sample_graphs.scalars()]
+    return [json.loads(to_trace(one).json(full=True)) for one in graphs]
 
 
 def trace(draw: random.Random) -> str:
     """Return a trace with some of its parts or characters changed."""
-    data = copy.deepcopy(draw.choice(_good()))
+    data = copy.deepcopy(draw.choice(_valid_traces()))
     if draw.random() < 0.1:
         data["tours"] = [
-            {"at": draw.choice([0, 1, number(draw)]), "text": "a", "select": draw.choice(["n1", "b0", "n99"])}
+            {"at": draw.choice([0, 1, edge_integer(draw)]), "text": "a", "select": draw.choice(["n1", "b0", "n99"])}
         ]
     if draw.random() < 0.8:
         for _ in range(draw.choice([1, 1, 2, 4])):
             programs = data.get("programs") if draw.random() < 0.2 else None
-            _changed(draw, programs if isinstance(programs, list) else data)
-    said = json.dumps(data)
+            _mutate(draw, programs if isinstance(programs, list) else data)
+    source = json.dumps(data)
     if draw.random() < 0.35:
-        return mangled(draw, said.encode(), [said.encode()[: 10**6]], 2).decode("utf-8", "replace")
-    return said
+        return corrupt(draw, source.encode(), [source.encode()[: 10**6]], 2).decode("utf-8", "replace")
+    return source
 
 
-def _changed(draw: random.Random, data: Any) -> None:
+def _mutate(draw: random.Random, data: Any) -> None:
     """Change one part of the data; parts with many siblings change less often."""
     while True:
         keys = list(data) if isinstance(data, dict) else list(range(len(data)))
@@ -83,16 +83,16 @@ def _changed(draw: random.Random, data: Any) -> None:
             case 2 if isinstance(data[key], str):
                 data[key] = draw.choice([draw.choice(CODE), data[key][:-1], data[key] + draw.choice("lnf01x\ud7ff")])
             case 3 if isinstance(data, dict):
-                data[text(draw)] = draw.choice(list(data.values()))
+                data[odd_string(draw)] = draw.choice(list(data.values()))
             case 4 if isinstance(data, list):
                 other = draw.randrange(len(data))
                 data[key], data[other] = data[other], data[key]
             case _:
-                data[key] = _anything(draw)
+                data[key] = _random_value(draw)
         return
 
 
-def _anything(draw: random.Random) -> Any:
+def _random_value(draw: random.Random) -> Any:
     nested: Any = []
     if draw.random() < 0.1:
         for _ in range(draw.choice([5, 900])):
@@ -105,8 +105,8 @@ def _anything(draw: random.Random) -> Any:
         1,
         1.5,
         1e300,
-        number(draw),
-        text(draw),
+        edge_integer(draw),
+        odd_string(draw),
         draw.choice(CODE),
         [],
         {},
@@ -115,7 +115,15 @@ def _anything(draw: random.Random) -> Any:
         nested,
     ]
     return draw.choice(
-        [*odd, {"array": number(draw)}, {"toString": 1, "valueOf": 1}, [[]], [1], [number(draw)], "x" * 9000]
+        [
+            *odd,
+            {"array": edge_integer(draw)},
+            {"toString": 1, "valueOf": 1},
+            [[]],
+            [1],
+            [edge_integer(draw)],
+            "x" * 9000,
+        ]
     )
 
 
@@ -127,12 +135,12 @@ def _reader() -> subprocess.Popen[str]:
     )
 
 
-def said(told: str) -> dict[str, Any]:
+def read_trace(source: str) -> dict[str, Any]:
     """Return the outcome of a read; restart Node.js if it crashed."""
     process = _reader()
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(json.dumps({"text": told}) + "\n")
+    process.stdin.write(json.dumps({"text": source}) + "\n")
     process.stdin.flush()
     line = process.stdout.readline()
     if not line:

@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["looked_at"]
+__all__ = ["check_page"]
 
-_FOUND = """
+_FIND_MARKUP = """
 () => {
   const found = [];
   const foreign = /^(iframe|object|embed|base|foreignobject|animate|set|use|link|a)$/i;
@@ -38,7 +38,7 @@ def _browser() -> Any:
     """Return the one browser context for all cases of this process."""
     from playwright.sync_api import sync_playwright
 
-    from browsing import FLAGS
+    from browser import FLAGS
     from needs import chromium
 
     playwright = sync_playwright().start()
@@ -48,37 +48,43 @@ def _browser() -> Any:
 
 
 @cache
-def _watch() -> Any:
-    from browsing import Watch
+def _monitored_page() -> Any:
+    from browser import Watch
 
     return Watch(_browser())
 
 
-def looked_at(drawing: Any, player: Any, scripts: int) -> str | None:
+def check_page(drawing: Any, player: Any, scripts: int) -> str | None:
     """Return what is wrong with a drawing's exported page, or with its widget if there is a player; else None."""
-    from views import show
+    from widget_page import show_widget
 
-    watch = _watch()
-    watch.begin()
-    page, asked = watch.page, []
-    page.once("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    monitored = _monitored_page()
+    monitored.begin()
+    page, dialogs = monitored.page, []
+    page.once("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
     with tempfile.TemporaryDirectory() as folder:
         if player is None:
             drawing.save(Path(folder) / "y.html")
             page.goto((Path(folder) / "y.html").as_uri())
         else:
-            show(page, player)
-        _gone_through(page)
-        ran, found = page.evaluate("globalThis.__ran"), page.evaluate(_FOUND)
-        there = page.locator("script").count()
-        watch.end()
-    wrong = {"ran": ran, "a dialog": asked, "asked for": watch.requests, "complained": watch.complaints, "is": found}
-    wrong |= {"scripts": there} if there != scripts else {}
-    said = [f"{key}: {what!r:.300}" for key, what in wrong.items() if what]
-    return ", ".join(said) or None
+            show_widget(page, player)
+        _use_page(page)
+        ran, foreign = page.evaluate("globalThis.__ran"), page.evaluate(_FIND_MARKUP)
+        script_count = page.locator("script").count()
+        monitored.end()
+    wrong = {
+        "ran": ran,
+        "a dialog": dialogs,
+        "asked for": monitored.requests,
+        "complained": monitored.errors,
+        "is": foreign,
+    }
+    wrong |= {"scripts": script_count} if script_count != scripts else {}
+    problems = [f"{key}: {problem!r:.300}" for key, problem in wrong.items() if problem]
+    return ", ".join(problems) or None
 
 
-def _gone_through(page: Any) -> None:
+def _use_page(page: Any) -> None:
     """Open each panel, search, step, and hover over what responds to the pointer."""
     for name in _PANELS:
         button = page.get_by_role("button", name=name).first

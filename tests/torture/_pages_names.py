@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 
-__all__ = ["PAYLOADS", "RUN", "harmless", "is_quiet", "name", "plain_key"]
+__all__ = ["PAYLOADS", "RUN", "find_unsafe", "harmless", "hostile_name", "plain_key"]
 
 RUN = "globalThis.__ran=1"
 PAYLOADS = [
@@ -124,7 +124,7 @@ PAYLOADS = [
     "«»\u2039\u203a\uff1cscript\uff1e",
 ]
 _TWIN = str.maketrans({"<": "=", ">": "+", "&": "K", '"': ")", "'": "j", "\\": "/"})
-_LOUD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def harmless(text: str) -> str:
@@ -132,7 +132,7 @@ def harmless(text: str) -> str:
     return text.translate(_TWIN)
 
 
-def name(rng: random.Random, number: int) -> str:
+def hostile_name(rng: random.Random, index: int) -> str:
     """Return a payload, several, or a fragment; each ends in its number, so that no two are equal."""
     match rng.randrange(8):
         case 0:
@@ -144,8 +144,8 @@ def name(rng: random.Random, number: int) -> str:
             text = "".join(rng.choice("<>&\"'\\`$%{}[]()|;:=/!-# \n\x1b\x00ab") for _ in range(rng.randint(1, 40)))
         case _:
             text = rng.choice(PAYLOADS)
-    sign = "=" if "&" in text else ""  # a formula then parenthesises the name and its twin
-    return f"{sign}{text}={number}"
+    prefix = "=" if "&" in text else ""  # a formula then parenthesises the name and its twin
+    return f"{prefix}{text}={index}"
 
 
 def plain_key(text: str) -> str:
@@ -153,7 +153,7 @@ def plain_key(text: str) -> str:
     return re.sub(r"[\\'\"]", "", "".join(c for c in text if c.isprintable()))
 
 
-def is_quiet(text: str) -> str | None:
+def find_unsafe(text: str) -> str | None:
     """Return what makes `text` unsafe for a terminal: a control character, a bidirectional override, or a surrogate."""
-    found = _LOUD.search(text)
-    return None if found is None else f"{found[0]!r} in {text[max(0, found.start() - 60) : found.start() + 20]!r}"
+    match = _UNSAFE.search(text)
+    return None if match is None else f"{match[0]!r} in {text[max(0, match.start() - 60) : match.start() + 20]!r}"

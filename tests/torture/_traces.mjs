@@ -6,8 +6,8 @@
 
 import { createInterface } from "node:readline";
 
-import { engine } from "../../viz/frontend/src/engine/engine.js";
-import { stationsOf } from "../../viz/frontend/src/model/tours.js";
+import { createEngine } from "../../viz/frontend/src/engine/engine.js";
+import { readStops } from "../../viz/frontend/src/model/tours.js";
 import { decode } from "../../viz/frontend/src/model/trace.js";
 import { createSession, lastPosition, moveTo } from "../../viz/frontend/src/panels/session.js";
 
@@ -23,7 +23,7 @@ function read(text) {
   }
   try {
     const graph = decode(data);
-    stationsOf(graph, { last: graph.count + graph.edgeCount });
+    readStops(graph, { last: graph.count + graph.edgeCount });
     play(graph);
   } catch (error) {
     if (Object.getPrototypeOf(error) !== Error.prototype || !TOLD.test(error.message)) return `${error.stack}`;
@@ -38,7 +38,7 @@ function play(graph) {
   for (let at = 0; at <= lastPosition(session); at += 1) moveTo(session, at);
   moveTo(session, 0);
   for (let node = 0; node < graph.count; node += 1) graph.title(node);
-  const made = engine(graph);
+  const made = createEngine(graph);
   made.run(new Map());
   for (let node = 0; node < graph.count; node += 1) made.why(node);
 }

@@ -25,18 +25,18 @@ from torture import Campaign
 
 __all__ = ["CAMPAIGNS"]
 
-SOON = 0.05  # seconds until an error is raised, except for the command, which takes longer to start
-FOREIGN = ("taichi", "numpy")  # whose errors a user cannot be expected to understand
+MAX_SECONDS = 0.05  # seconds until an error is raised, except for the command, which takes longer to start
+FOREIGN_LIBRARIES = ("taichi", "numpy")  # whose errors a user cannot be expected to understand
 
 
-class Wrong(NamedTuple):
+class WrongCall(NamedTuple):
     """A wrong call: its location, setup, call, expected error class, and a part of its message."""
 
-    place: str
-    before: str
+    location: str
+    setup: str
     call: str
     error: str
-    text: str
+    message: str
 
 
 class Exit2(Exception):
@@ -44,42 +44,42 @@ class Exit2(Exception):
 
 
 @functools.cache
-def catalogue() -> list[Wrong]:
+def catalogue() -> list[WrongCall]:
     """Return all wrong calls, shuffled, so that the first ones are of all kinds."""
-    found = [
-        _parsed(f"{file.name}:{line}", block)
+    calls = [
+        _parse(f"{file.name}:{line}", block)
         for file in sorted(Path(__file__).with_name("wrong_calls").glob("*.txt"))
         for line, block in _blocks(file.read_text(encoding="utf-8"))
     ]
-    random.Random(0).shuffle(found)
-    return found
+    random.Random(0).shuffle(calls)
+    return calls
 
 
 def _blocks(text: str) -> list[tuple[int, list[str]]]:
     """Return the blocks between blank lines, with their first line numbers; lines that start with # are headings."""
-    found: list[tuple[int, list[str]]] = []
-    fresh = True
-    for number, line in enumerate(text.splitlines(), 1):
+    blocks: list[tuple[int, list[str]]] = []
+    is_new_block = True
+    for line_number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
-            fresh = True
+            is_new_block = True
         elif not line.startswith("#"):
-            if fresh:
-                found.append((number, []))
-            found[-1][1].append(line)
-            fresh = False
-    return found
+            if is_new_block:
+                blocks.append((line_number, []))
+            blocks[-1][1].append(line)
+            is_new_block = False
+    return blocks
 
 
-def _parsed(place: str, lines: list[str]) -> Wrong:
+def _parse(location: str, lines: list[str]) -> WrongCall:
     first = next(k for k, line in enumerate(lines) if line.startswith(">>> "))
     last = max(k for k, line in enumerate(lines) if line.startswith((">>> ", "... ")))
     call = "\n".join(line[4:] for line in lines[first : last + 1])
     error, _, text = " ".join(lines[last + 1 :]).partition(": ")
-    return Wrong(place, "\n".join(lines[:first]), call, error, text)
+    return WrongCall(location, "\n".join(lines[:first]), call, error, text)
 
 
 @functools.cache
-def _room() -> dict[str, Any]:
+def _namespace() -> dict[str, Any]:
     """Return the names of every case, imported once, and exclude existing objects from garbage collection."""
     import numpy
 
@@ -90,10 +90,10 @@ def _room() -> dict[str, Any]:
 
     mg.set_default_device(os.environ.get("MINIGRAD_DEVICE") or None)
     (mg.ones(2, 2, requires_grad=True) @ mg.ones(2, 2)).sum().backward()
-    rooms = {"mg": mg, "nn": mg.nn, "F": functional, "optim": optim, "data": data, "training": training}
+    names = {"mg": mg, "nn": mg.nn, "F": functional, "optim": optim, "data": data, "training": training}
     gc.collect()
     gc.freeze()
-    return {**rooms, "np": numpy, "viz": minigrad_viz, "minigrad": _command, "Path": Path}
+    return {**names, "np": numpy, "viz": minigrad_viz, "minigrad": _command, "Path": Path}
 
 
 def _command(*arguments: str) -> None:
@@ -117,14 +117,14 @@ def _state(x: Any) -> Any:
 
     if isinstance(x, mg.Tensor):
         with mg.no_grad():
-            numbers = x.detach().numpy().tobytes()
+            elements = x.detach().numpy().tobytes()
         fixed = (tuple(x.shape), str(x.dtype), x.device, x.requires_grad, x._version, id(x.grad_fn), type(x).__name__)
-        return (*fixed, numbers, _state(x.grad))
+        return (*fixed, elements, _state(x.grad))
     if isinstance(x, mg.Value):
         return repr(x.data), x.requires_grad, x.label, _state(x.grad)
     if isinstance(x, mg.nn.Module):
-        inside = [(name, part.training, sorted(part.__dict__)) for name, part in x.named_modules()]
-        return inside, [(name, _state(one)) for name, one in (*x.named_parameters(), *x.named_buffers())]
+        modules = [(name, part.training, sorted(part.__dict__)) for name, part in x.named_modules()]
+        return modules, [(name, _state(one)) for name, one in (*x.named_parameters(), *x.named_buffers())]
     if isinstance(x, np.ndarray):
         return x.shape, str(x.dtype), x.tobytes(), x.flags.writeable
     if isinstance(x, dict):
@@ -136,7 +136,7 @@ def _state(x: Any) -> Any:
     return repr(x) if isinstance(x, str | int | float | bool | None) else id(x)
 
 
-def _around() -> dict[str, Any]:
+def _process_state() -> dict[str, Any]:
     """Return the process-wide state that a wrong call may not change."""
     import minigrad as mg
 
@@ -153,12 +153,14 @@ def _files(folder: Path) -> dict[str, Any]:
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
-def _all(names: dict[str, Any], folder: Path) -> dict[str, Any]:
-    own = {f"`{name}`": _state(x) for name, x in names.items() if name not in _room() and not name.startswith("__")}
-    return {**own, **_around(), "the files": _files(folder)}
+def _full_state(names: dict[str, Any], folder: Path) -> dict[str, Any]:
+    state = {
+        f"`{name}`": _state(x) for name, x in names.items() if name not in _namespace() and not name.startswith("__")
+    }
+    return {**state, **_process_state(), "the files": _files(folder)}
 
 
-def _living() -> int:
+def _count_tensors() -> int:
     """Return the number of tensors on all devices, without those excluded from garbage collection."""
     import minigrad as mg
 
@@ -168,23 +170,23 @@ def _living() -> int:
 # --- a case ----------------------------------------------------------------------------------------------------------
 
 
-def case(number: int) -> str | None:
-    wrong = catalogue()[number]
-    found = tried(wrong)
-    return found and f"{wrong.place}: {wrong.call!r}: {found}"
+def case(case_number: int) -> str | None:
+    wrong = catalogue()[case_number]
+    problem = check_call(wrong)
+    return problem and f"{wrong.location}: {wrong.call!r}: {problem}"
 
 
-def tried(wrong: Wrong) -> str | None:
+def check_call(wrong: WrongCall) -> str | None:
     """Return what is wrong with a call, or None. It runs four times: the first may be slower."""
-    with tempfile.TemporaryDirectory() as place, warnings.catch_warnings():
+    with tempfile.TemporaryDirectory() as directory, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        folder = Path(place)
-        names: dict[str, Any] = {**_room(), "folder": folder}
-        exec(compile(wrong.before, "<before>", "exec"), names)
+        folder = Path(directory)
+        names: dict[str, Any] = {**_namespace(), "folder": folder}
+        exec(compile(wrong.setup, "<before>", "exec"), names)
         program = compile(wrong.call, "<call>", "exec")
-        before = _all(names, folder)
-        found = _raised(program, names, wrong)
-        if found is None:
+        before = _full_state(names, folder)
+        problem = _check_error(program, names, wrong)
+        if problem is None:
             gc.collect()
             gc.freeze()  # do not count existing objects from here on
             seconds = []
@@ -193,36 +195,36 @@ def tried(wrong: Wrong) -> str | None:
                 with contextlib.suppress(Exception):
                     exec(program, names)
                 seconds.append(time.perf_counter() - start)
-            found = _changed(before, _all(names, folder))
-            if found is None and min(seconds) > SOON and wrong.error != "Exit2":
-                found = f"the error takes {1e3 * min(seconds):.0f} ms"
+            problem = _find_changes(before, _full_state(names, folder))
+            if problem is None and min(seconds) > MAX_SECONDS and wrong.error != "Exit2":
+                problem = f"the error takes {1e3 * min(seconds):.0f} ms"
             gc.collect()
-            if found is None and _living():
-                found = f"{_living()} tensors are leaked"
-        return found
+            if problem is None and _count_tensors():
+                problem = f"{_count_tensors()} tensors are leaked"
+        return problem
 
 
-def _changed(before: dict[str, Any], after: dict[str, Any]) -> str | None:
+def _find_changes(before: dict[str, Any], after: dict[str, Any]) -> str | None:
     differ = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     return f"{', '.join(differ)} changed" if differ else None
 
 
-def _raised(program: Any, names: dict[str, Any], wrong: Wrong) -> str | None:
+def _check_error(program: Any, names: dict[str, Any], wrong: WrongCall) -> str | None:
     """Return what is wrong with the error that the call raises."""
     try:
         exec(program, names)
     except Exception as error:  # noqa: BLE001 -- any exception is checked
-        said = " ".join(str(error).split())
+        message = " ".join(str(error).split())
         if type(error).__name__ != wrong.error:
-            return f"it raised {type(error).__name__}: {said}"
-        pattern = ".*".join(re.escape(" ".join(part.split())) for part in wrong.text.split("[...]"))
-        if not wrong.text or not re.search(pattern, said):
-            return f"its message is {said!r}"
-        return _foreign(error)
+            return f"it raised {type(error).__name__}: {message}"
+        pattern = ".*".join(re.escape(" ".join(part.split())) for part in wrong.message.split("[...]"))
+        if not wrong.message or not re.search(pattern, message):
+            return f"its message is {message!r}"
+        return _find_foreign_error(error)
     return "it raised no error"
 
 
-def _foreign(error: BaseException | None) -> str | None:
+def _find_foreign_error(error: BaseException | None) -> str | None:
     """Return whether the error, or one shown before it, belongs to another library or comes from its code."""
     while error is not None:
         home = type(error).__module__
@@ -230,21 +232,21 @@ def _foreign(error: BaseException | None) -> str | None:
             return f"the traceback shows {home}.{type(error).__name__}"
         if error.__traceback__ is not None:
             last = [frame for frame, _ in traceback.walk_tb(error.__traceback__)][-1]
-            if last.f_globals.get("__name__", "").partition(".")[0] in FOREIGN:
+            if last.f_globals.get("__name__", "").partition(".")[0] in FOREIGN_LIBRARIES:
                 return f"the traceback ends in {last.f_globals['__name__']}"
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return None
 
 
-MANY = len(catalogue())
+COUNT = len(catalogue())
 CAMPAIGNS = [
     Campaign(
         f"wrong calls, {device}",
         f"a wrong call on {device}: class and message of its error, within 50 ms, without side effects",
         case,
-        many=MANY,
+        many=COUNT,
         few=few,
         environment=(("MINIGRAD_DEVICE", device),),
     )
-    for device, few in (("numpy", MANY), ("cpu", 0))
+    for device, few in (("numpy", COUNT), ("cpu", 0))
 ]

@@ -44,84 +44,86 @@ VALUES = [
 
 def interpreter(version: str) -> str:
     """Return a Python of that version that can create environments. Raises Skip if there is none."""
-    asked = f"import ensurepip, sys, venv; sys.exit(sys.version_info[:2] != ({version.replace('.', ', ')}))"
+    code = f"import ensurepip, sys, venv; sys.exit(sys.version_info[:2] != ({version.replace('.', ', ')}))"
     installed = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
-    for found in (sys.executable, shutil.which(f"python{version}"), *map(str, installed)):
-        if found and not subprocess.run([found, "-c", asked], capture_output=True, check=False).returncode:
-            return found
+    for candidate in (sys.executable, shutil.which(f"python{version}"), *map(str, installed)):
+        if candidate and not subprocess.run([candidate, "-c", code], capture_output=True, check=False).returncode:
+            return candidate
     raise Skip(f"needs Python {version}")
 
 
-def wanted(kind: str) -> tuple[list[str], list[str]]:
+def requirements(kind: str) -> tuple[list[str], list[str]]:
     """Return pip's requirements and constraints. Extras, such as the 0.4 GB of Ray, are omitted."""
     packages = {name: one for name, one in PACKAGES.items() if not one.extra}
-    held = [line for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines() if line]
+    pinned = [line for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines() if line]
     if kind == "oldest":
-        tools = [line for line in held if line.partition("==")[0] in TOOLS]
+        tools = [line for line in pinned if line.partition("==")[0] in TOOLS]
         return [f"{name}=={one.oldest}" for name, one in packages.items()] + list(TOOLS), tools
     left_out = {"no numpy": ("numpy", "taichi", "matplotlib"), "no taichi": ("taichi",), "newest": ()}[kind]
-    ranges = [f"{name}>={one.oldest}{one.below and ',<' + one.below}" for name, one in packages.items()]
-    asked = [one for one in (*ranges, *TOOLS) if re.split("[>=]", one)[0] not in left_out]
-    return asked, [] if kind == "newest" else held
+    ranges = [
+        f"{name}>={one.oldest}{one.first_incompatible and ',<' + one.first_incompatible}"
+        for name, one in packages.items()
+    ]
+    requested = [one for one in (*ranges, *TOOLS) if re.split("[>=]", one)[0] not in left_out]
+    return requested, [] if kind == "newest" else pinned
 
 
-def made(folder: Path, python: str, kind: str) -> str:
+def create_environment(folder: Path, python: str, kind: str) -> str:
     """Return the interpreter of a new environment with this minigrad. Raises Skip if pip reaches no packages."""
     subprocess.run([python, "-m", "venv", str(folder)], check=True, capture_output=True)
-    inside = str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
-    asked, held = wanted(kind)
+    interpreter = str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
+    requested, pinned = requirements(kind)
     constraints = folder / "constraints.txt"
-    constraints.write_text("\n".join(held), encoding="utf-8")
-    pip = [inside, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile"]
-    for more in (["--constraint", str(constraints), *asked], ["--no-deps", "--editable", str(ROOT)]):
-        done = subprocess.run([*pip, *more], capture_output=True, text=True, check=False)
-        if done.returncode:
-            told = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-            if any("from versions: none" in line or "Connection" in line for line in told):
+    constraints.write_text("\n".join(pinned), encoding="utf-8")
+    pip = [interpreter, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile"]
+    for arguments in (["--constraint", str(constraints), *requested], ["--no-deps", "--editable", str(ROOT)]):
+        child = subprocess.run([*pip, *arguments], capture_output=True, text=True, check=False)
+        if child.returncode:
+            errors = [line for line in child.stderr.splitlines() if line.startswith("ERROR")]
+            if any("from versions: none" in line or "Connection" in line for line in errors):
                 raise Skip("needs packages that pip can reach")
-            raise AssertionError(f"pip cannot install it: {told[-3:] or done.stderr[-500:]}")
-    return inside
+            raise AssertionError(f"pip cannot install it: {errors[-3:] or child.stderr[-500:]}")
+    return interpreter
 
 
-def environment(number: int) -> str | None:
+def check_environment(case_number: int) -> str | None:
     """Run the quick tests in an environment; without NumPy those of Values. The first four cases cover all kinds."""
-    kind, turn = number % len(KINDS), number // len(KINDS)
-    version, kind = PYTHONS[(kind + turn) % len(PYTHONS)], KINDS[kind]
+    kind, round_ = case_number % len(KINDS), case_number // len(KINDS)
+    version, kind = PYTHONS[(kind + round_) % len(PYTHONS)], KINDS[kind]
     python = interpreter(version)
     with tempfile.TemporaryDirectory() as folder:
-        inside = made(Path(folder) / "venv", python, kind)
+        python_path = create_environment(Path(folder) / "venv", python, kind)
         paths = VALUES if kind == "no numpy" else ["tests", "minigrad", "viz/minigrad_viz"]
         options = ["-q", "-p", "no:cacheprovider", "-m", "not slow and not browser", "--numprocesses", "2"]
         if kind == "oldest":  # ipywidgets 7 warns about its own code
             options += ["-W", "ignore::DeprecationWarning"]
-        outside = {key: text for key, text in os.environ.items() if key not in ("PYTHONPATH", "MINIGRAD_DEVICE")}
-        done = subprocess.run(
-            [inside, "-m", "pytest", *options, "--dist", "loadscope", *paths],
+        environ = {key: text for key, text in os.environ.items() if key not in ("PYTHONPATH", "MINIGRAD_DEVICE")}
+        child = subprocess.run(
+            [python_path, "-m", "pytest", *options, "--dist", "loadscope", *paths],
             cwd=ROOT,
-            env={**outside, "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**environ, "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,
             check=False,
         )
-    last = done.stdout.strip().splitlines()[-1:] or [done.stderr.strip()[-300:]]
+    last = child.stdout.strip().splitlines()[-1:] or [child.stderr.strip()[-300:]]
     print(f"Python {version}, {kind}: {last[0]}")
-    if done.returncode or not re.search(r"\b[1-9]\d+ passed", last[0]):
-        failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        return f"Python {version}, {kind}: {last[0]}: {' | '.join(failed[:20]) or done.stdout[-1500:]}"
+    if child.returncode or not re.search(r"\b[1-9]\d+ passed", last[0]):
+        failed = [line for line in child.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        return f"Python {version}, {kind}: {last[0]}: {' | '.join(failed[:20]) or child.stdout[-1500:]}"
     return None
 
 
 @functools.cache
-def names() -> list[str]:
+def numpy_names() -> list[str]:
     """Return the names of NumPy that minigrad uses, as "linalg.inv", from its source."""
-    found = set()
+    names = set()
     for path in [*(ROOT / "minigrad").rglob("*.py"), *(ROOT / "viz" / "minigrad_viz").rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Attribute) and re.fullmatch(r"np(\.\w+)+", text := ast.unparse(node)):
-                found.add(text.removeprefix("np."))
-    return sorted(
-        found - {"ndarray.__new__", "min", "linalg", "random", "lib", "lib.stride_tricks"}
-    )  # which NumPy needs itself
+                names.add(text.removeprefix("np."))
+    # Which NumPy needs itself.
+    return sorted(names - {"ndarray.__new__", "min", "linalg", "random", "lib", "lib.stride_tricks"})
 
 
 USES = """
@@ -152,26 +154,28 @@ mg.save(model.state_dict(), io.BytesIO())
 """
 
 
-def without(number: int) -> str | None:
+def without_name(case_number: int) -> str | None:
     """Remove one name that minigrad uses from NumPy."""
-    name = names()[number]
+    name = numpy_names()[case_number]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "viz")])}
-    done = subprocess.run(
+    child = subprocess.run(
         [sys.executable, "-c", USES, name], env=environment, capture_output=True, text=True, check=False
     )
-    if not done.returncode or done.stderr == "a method of one function\n":
+    if not child.returncode or child.stderr == "a method of one function\n":
         return None
-    told = r"^minigrad.core.errors.MissingPackageError: [\w ]+: numpy 9.0.0 has no .*;.*\n  Run: pip install --force.*$"
-    if done.stderr.count("Traceback") == 1 and re.search(told, done.stderr, re.M):
+    message_pattern = (
+        r"^minigrad.core.errors.MissingPackageError: [\w ]+: numpy 9.0.0 has no .*;.*\n  Run: pip install --force.*$"
+    )
+    if child.stderr.count("Traceback") == 1 and re.search(message_pattern, child.stderr, re.M):
         return None
-    return f"{name}: {done.stderr.strip().splitlines()[-1]}"
+    return f"{name}: {child.stderr.strip().splitlines()[-1]}"
 
 
 CAMPAIGNS = [
     Campaign(
         "environments",
         "the tests with the oldest and the newest packages, without Taichi, without NumPy, on Python 3.11 to 3.13",
-        environment,
+        check_environment,
         many=len(PYTHONS) * len(KINDS),
         few=0,
         seconds=SECONDS,
@@ -179,8 +183,8 @@ CAMPAIGNS = [
     Campaign(
         "names of numpy",
         "a NumPy without one of the names that minigrad uses: the error on first use",
-        without,
-        many=lambda: len(names()),
+        without_name,
+        many=lambda: len(numpy_names()),
         few=4,
     ),
 ]

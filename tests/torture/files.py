@@ -1,4 +1,4 @@
-"""Files that are damaged, inconsistent or malicious, for each reader. `_files_judged` defines correct behaviour."""
+"""Files that are damaged, inconsistent or malicious, for each reader. `_file_checks` defines correct behaviour."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from pathlib import Path
 from typing import Any
 
 from torture import Campaign
-from torture._files_judged import LONGEST, MARGIN, judged, place
+from torture._file_checks import MARGIN, MAX_SECONDS, check_read, workspace
 
 __all__ = ["CAMPAIGNS"]
 
 SECONDS = 10.0  # wall-clock time; CPU time is limited separately
 
 
-def _size(found: Any) -> int:
+def result_size(result: Any) -> int:
     """Return the size of a result in bytes: of the elements of tensors and arrays, and of all other objects."""
     import numpy as np
 
     from minigrad import Tensor
 
-    total, seen, open_ = 0, set(), [found]
-    while open_:
-        x = open_.pop()
-        if id(x) in seen:
+    total, visited, stack = 0, set(), [result]
+    while stack:
+        x = stack.pop()
+        if id(x) in visited:
             continue
-        seen.add(id(x))
+        visited.add(id(x))
         if isinstance(x, Tensor):
             x = x.numpy()
         if isinstance(x, np.ndarray):
@@ -41,48 +41,48 @@ def _size(found: Any) -> int:
             continue
         total += sys.getsizeof(x)
         if isinstance(x, dict):
-            open_ += [*x.keys(), *x.values()]
+            stack += [*x.keys(), *x.values()]
         elif isinstance(x, list | tuple | set):
-            open_ += x
+            stack += x
     return total
 
 
 @cache
-def _warm() -> None:
+def _load_modules() -> None:
     """Read valid files once, so that no module is imported while a corrupt one is read."""
     import minigrad as mg
     from torture import _files_tensors
 
-    place()
+    workspace()
     for good in (*_files_tensors.good_safetensors(), _files_tensors.GOOD_PT):
-        _size(mg.load(io.BytesIO(good), map_location="numpy", widen=True))
+        result_size(mg.load(io.BytesIO(good), map_location="numpy", widen=True))
 
 
 def _load(data: bytes, widen: bool) -> str | None:
     import minigrad as mg
 
-    _warm()
-    path = place().emptied() / "file"
+    _load_modules()
+    path = workspace().reset() / "file"
     path.write_bytes(data)
-    os.chdir(place().folder)
-    return judged(lambda: mg.load(path, map_location="numpy", widen=widen), len(data), result=_size)
+    os.chdir(workspace().folder)
+    return check_read(lambda: mg.load(path, map_location="numpy", widen=widen), len(data), result=result_size)
 
 
-def safetensors(number: int) -> str | None:
+def safetensors(case_number: int) -> str | None:
     from torture import _files_tensors
 
-    draw = random.Random(f"safetensors{number}")
+    draw = random.Random(f"safetensors{case_number}")
     return _load(_files_tensors.safetensors(draw), draw.random() < 0.7)
 
 
-def pickles(number: int) -> str | None:
+def pickles(case_number: int) -> str | None:
     from torture import _files_tensors
 
-    draw = random.Random(f"pt{number}")
+    draw = random.Random(f"pt{case_number}")
     return _load(_files_tensors.pt(draw), draw.random() < 0.7)
 
 
-def _unpacked(data: bytes) -> int:
+def _decompressed_size(data: bytes) -> int:
     """Return the number of bytes that a header may declare, since the reader checks that they exist."""
     try:
         return max(len(data), len(zlib.decompressobj(31).decompress(data, 2**22)))
@@ -90,34 +90,40 @@ def _unpacked(data: bytes) -> int:
         return len(data)
 
 
-def idx(number: int) -> str | None:
+def idx(case_number: int) -> str | None:
     from minigrad.data import read_idx, read_images
     from torture import _files_data
 
-    draw = random.Random(f"idx{number}")
-    data, folder = _files_data.idx(draw), place().emptied()
+    draw = random.Random(f"idx{case_number}")
+    data, folder = _files_data.idx(draw), workspace().reset()
     if draw.random() < 0.8:
         (folder / "a").write_bytes(data)
-        return judged(lambda: read_idx(folder / "a"), _unpacked(data), result=_size)
+        return check_read(lambda: read_idx(folder / "a"), _decompressed_size(data), result=result_size)
     labels = _files_data.idx(draw)
     for name, one in zip(("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"), (data, labels), strict=True):
         (folder / draw.choice([name, f"{name}.gz"])).write_bytes(one)
-    return judged(lambda: read_images(folder, False, device="numpy").tensors, _unpacked(data + labels), result=_size)
+    return check_read(
+        lambda: read_images(folder, False, device="numpy").tensors,
+        _decompressed_size(data + labels),
+        result=result_size,
+    )
 
 
-def cifar(number: int) -> str | None:
+def cifar(case_number: int) -> str | None:
     from minigrad.data.cifar import read_archive, read_batch
     from torture import _files_data
 
-    draw = random.Random(f"cifar{number}")
-    folder, records = place().emptied(), draw.choice([1, 2])
+    draw = random.Random(f"cifar{case_number}")
+    folder, records = workspace().reset(), draw.choice([1, 2])
     if draw.random() < 0.2:
         data = _files_data.batch(draw, records)
         (folder / "a.bin").write_bytes(data)
-        return judged(lambda: read_batch(folder / "a.bin", records), len(data), result=_size)
+        return check_read(lambda: read_batch(folder / "a.bin", records), len(data), result=result_size)
     data = _files_data.archive(draw, records)
     (folder / "a.tar.gz").write_bytes(data)
-    return judged(lambda: read_archive(folder / "a.tar.gz", ["test_batch.bin"], records), len(data), result=_size)
+    return check_read(
+        lambda: read_archive(folder / "a.tar.gz", ["test_batch.bin"], records), len(data), result=result_size
+    )
 
 
 def _table(path: Path, options: dict[str, Any]) -> Any:
@@ -136,52 +142,53 @@ def _table(path: Path, options: dict[str, Any]) -> Any:
     return [table[name] for name in table.columns]
 
 
-def csv(number: int) -> str | None:
+def csv(case_number: int) -> str | None:
     from minigrad.data import read_text
     from torture import _files_data
 
-    draw = random.Random(f"csv{number}")
-    data, options = _files_data.csv(draw), _files_data.table(draw)
-    path = place().emptied() / "a.csv"
+    draw = random.Random(f"csv{case_number}")
+    data, options = _files_data.csv(draw), _files_data.read_options(draw)
+    path = workspace().reset() / "a.csv"
     path.write_bytes(data)
     if draw.random() < 0.1:
-        return judged(lambda: read_text(path), len(data), result=_size)
-    return judged(lambda: _table(path, options), len(data), result=_size)
+        return check_read(lambda: read_text(path), len(data), result=result_size)
+    return check_read(lambda: _table(path, options), len(data), result=result_size)
 
 
-def lessons(number: int) -> str | None:
+def lessons(case_number: int) -> str | None:
     """Copy lessons into a folder with `minigrad lab --copy`, which may add and update lessons but keep user files."""
     from minigrad.cli import lessons
-    from minigrad.cli.stop import Stop
+    from minigrad.cli.errors import CommandError
     from torture import _files_data
 
-    draw = random.Random(f"lessons{number}")
-    import_module("minigrad.io.whole")  # imported on first write
-    folder = place().emptied()
-    mine = _files_data.lessons(draw, folder)
-    given, lessons._lessons = lessons._lessons, lambda command: _files_data.LESSONS.items()  # small lessons
+    draw = random.Random(f"lessons{case_number}")
+    import_module("minigrad.io.atomic")  # imported on first write
+    folder = workspace().reset()
+    user_files = _files_data.lessons(draw, folder)
+    # Small lessons.
+    original, lessons._lesson_files = lessons._lesson_files, lambda command: _files_data.LESSONS.items()
     try:
         with redirect_stdout(io.StringIO()):
-            wrong = judged(lambda: lessons.lab(Namespace(folder=folder, copy=True)), 10_000, (Stop,))
+            wrong = check_read(lambda: lessons.lab(Namespace(folder=folder, copy=True)), 10_000, (CommandError,))
     finally:
-        lessons._lessons = given
-    lost = [name for name, data in mine.items() if (folder / name).read_bytes() != data]
-    if wrong is None and lost:
-        return f"it overwrote {lost[0]}"
+        lessons._lesson_files = original
+    overwritten = [name for name, data in user_files.items() if (folder / name).read_bytes() != data]
+    if wrong is None and overwritten:
+        return f"it overwrote {overwritten[0]}"
     return wrong
 
 
-def traces(number: int) -> str | None:
+def traces(case_number: int) -> str | None:
     """The player's reader of traces rejects a trace with a message, or plays it to the end."""
     from torture import _files_traces
 
-    text = _files_traces.trace(random.Random(f"trace{number}"))
-    found = _files_traces.said(text)
-    if found["wrong"] is None and found["seconds"] > LONGEST:
-        return f"it took {found['seconds']:.1f} s of CPU time for {len(text):,} characters"
-    if found["wrong"] is None and found["bytes"] > 4 * len(text) + 4 * MARGIN:
-        return f"it allocated {found['bytes']:,} bytes for {len(text):,} characters"
-    return found["wrong"]
+    text = _files_traces.trace(random.Random(f"trace{case_number}"))
+    report = _files_traces.read_trace(text)
+    if report["wrong"] is None and report["seconds"] > MAX_SECONDS:
+        return f"it took {report['seconds']:.1f} s of CPU time for {len(text):,} characters"
+    if report["wrong"] is None and report["bytes"] > 4 * len(text) + 4 * MARGIN:
+        return f"it allocated {report['bytes']:,} bytes for {len(text):,} characters"
+    return report["wrong"]
 
 
 CAMPAIGNS = [

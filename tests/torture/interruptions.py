@@ -26,22 +26,22 @@ from torture import Campaign
 __all__ = ["CAMPAIGNS"]
 
 NUMPY = (("MINIGRAD_DEVICE", "numpy"),)
-TEXT = (sys.executable, "-c")
+RUN_CODE = (sys.executable, "-c")
 
 
-def killed(generator: random.Random, work: Callable[[], Any], longest: float) -> None:
-    """Fork, let the child `work`, and kill it within `longest` seconds."""
+def kill_during(generator: random.Random, work: Callable[[], Any], max_seconds: float) -> None:
+    """Fork, let the child `work`, and kill it within `max_seconds` seconds."""
     child = os.fork()
     if not child:
         with contextlib.suppress(BaseException):
             work()
         os._exit(0)
-    time.sleep(generator.uniform(0, longest))
+    time.sleep(generator.uniform(0, max_seconds))
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
 
 
-def over_and_over(write: Callable[[int], Any]) -> None:
+def write_repeatedly(write: Callable[[int], Any]) -> None:
     for k in range(10**9):
         write(k % 2)
 
@@ -55,66 +55,66 @@ def states() -> list[dict[str, Any]]:
     return [{"weight": mg.full((256, 500), float(k)), "bias": mg.full((500,), k + 0.5)} for k in (1, 2)]
 
 
-def found_whole(path: Path) -> str | None:
+def check_complete(path: Path) -> str | None:
     """Return what is wrong with a file that must contain one of the two states."""
     import minigrad as mg
 
-    found = mg.load(path)
-    sums = {name: x.unique().tolist() for name, x in found.items()}
+    state = mg.load(path)
+    sums = {name: x.unique().tolist() for name, x in state.items()}
     if sums not in ({"weight": [1.0], "bias": [1.5]}, {"weight": [2.0], "bias": [2.5]}):
         return f"{path.name} contains neither the old state nor the new one: {sums}"
     return None
 
 
-def while_saving(number: int) -> str | None:
+def while_saving(case_number: int) -> str | None:
     import minigrad as mg
 
-    generator, both = random.Random(f"saving{number}"), states()
+    generator, two_states = random.Random(f"saving{case_number}"), states()
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / ("state.safetensors" if number % 2 else "state.pt")
-        mg.save(both[0], path)
-        killed(generator, lambda: over_and_over(lambda k: mg.save(both[k], path)), 0.05)
-        if (wrong := found_whole(path)) is not None:
+        path = Path(folder) / ("state.safetensors" if case_number % 2 else "state.pt")
+        mg.save(two_states[0], path)
+        kill_during(generator, lambda: write_repeatedly(lambda k: mg.save(two_states[k], path)), 0.05)
+        if (wrong := check_complete(path)) is not None:
             return wrong
-        if left := [name for name in os.listdir(folder) if name != path.name and not name.endswith(".tmp")]:
-            return f"files without the suffix .tmp were left: {left}"
-        mg.save(both[1], path)
-        return found_whole(path)
+        if leftovers := [name for name in os.listdir(folder) if name != path.name and not name.endswith(".tmp")]:
+            return f"files without the suffix .tmp were left: {leftovers}"
+        mg.save(two_states[1], path)
+        return check_complete(path)
 
 
-def while_writing_data(number: int) -> str | None:
+def while_writing_data(case_number: int) -> str | None:
     import numpy as np
 
     from minigrad.data import read_idx, write_idx
 
-    generator = random.Random(f"data{number}")
-    both = [np.full((300, 28, 28), k, np.uint8) for k in (1, 2)]
+    generator = random.Random(f"data{case_number}")
+    two_arrays = [np.full((300, 28, 28), k, np.uint8) for k in (1, 2)]
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / ("images.gz" if number % 2 else "images")
-        write_idx(path, both[0])
-        killed(generator, lambda: over_and_over(lambda k: write_idx(path, both[k])), 0.03)
-        there = read_idx(path)
-        if not any(np.array_equal(there, one) for one in both):
+        path = Path(folder) / ("images.gz" if case_number % 2 else "images")
+        write_idx(path, two_arrays[0])
+        kill_during(generator, lambda: write_repeatedly(lambda k: write_idx(path, two_arrays[k])), 0.03)
+        stored = read_idx(path)
+        if not any(np.array_equal(stored, one) for one in two_arrays):
             return f"{path.name} contains neither the old images nor the new ones"
     return None
 
 
-def while_copying_lessons(number: int) -> str | None:
-    from minigrad.cli.lessons import _copied, _lessons
+def while_copying_lessons(case_number: int) -> str | None:
+    from minigrad.cli.lessons import _copy_lessons, _lesson_files
 
-    generator = random.Random(f"lessons{number}")
+    generator = random.Random(f"lessons{case_number}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "lessons"
         with open(os.devnull, "w", encoding="utf-8") as quiet, contextlib.redirect_stdout(quiet):
-            killed(generator, lambda: _copied(folder), 0.25)
-            _copied(folder)
-        for file, data in _lessons("minigrad lab"):
+            kill_during(generator, lambda: _copy_lessons(folder), 0.25)
+            _copy_lessons(folder)
+        for file, data in _lesson_files("minigrad lab"):
             if (folder / file).read_bytes() != data:
                 return f"{file} is not the lesson after the second copy"
     return None
 
 
-def training(path: Path | None) -> bytes:
+def train_small(path: Path | None) -> bytes:
     """Train a small network, resuming from a checkpoint if there is one; return all weights as bytes."""
     import minigrad as mg
     from minigrad.training import fit
@@ -131,17 +131,17 @@ def training(path: Path | None) -> bytes:
 
 
 @functools.cache
-def undisturbed() -> bytes:
-    return training(None)
+def uninterrupted_weights() -> bytes:
+    return train_small(None)
 
 
-def while_fitting(number: int) -> str | None:
-    generator, expected = random.Random(f"fitting{number}"), undisturbed()
+def while_fitting(case_number: int) -> str | None:
+    generator, expected = random.Random(f"fitting{case_number}"), uninterrupted_weights()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "checkpoint.safetensors"
-        for _ in range(1 + number % 3):
-            killed(generator, lambda: training(path), 0.25)
-        if training(path) != expected:
+        for _ in range(1 + case_number % 3):
+            kill_during(generator, lambda: train_small(path), 0.25)
+        if train_small(path) != expected:
             return "training that was killed and resumed ends with other weights"
     return None
 
@@ -167,39 +167,41 @@ print(json.dumps(losses), flush=True)
 
 
 @functools.cache
-def compiled_losses() -> tuple[list[float], float]:
+def expected_losses() -> tuple[list[float], float]:
     """Return the losses of the program without a kill, and the duration of compilation."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.monotonic()
-        losses = compiled(folder)
+        losses = run_compiling(folder)
         return losses, time.monotonic() - start
 
 
-def compiled(folder: str) -> list[float]:
+def run_compiling(folder: str) -> list[float]:
     environment = {**os.environ, "TI_OFFLINE_CACHE_FILE_PATH": folder}
-    done = subprocess.run([*TEXT, COMPILES], env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise AssertionError(f"it exited with {done.returncode}: {done.stderr[-500:]}")
-    losses: list[float] = json.loads(done.stdout.splitlines()[-1])
+    child = subprocess.run([*RUN_CODE, COMPILES], env=environment, capture_output=True, text=True, check=False)
+    if child.returncode:
+        raise AssertionError(f"it exited with {child.returncode}: {child.stderr[-500:]}")
+    losses: list[float] = json.loads(child.stdout.splitlines()[-1])
     return losses
 
 
-def while_compiling(number: int) -> str | None:
-    generator, (expected, took) = random.Random(f"compiling{number}"), compiled_losses()
+def while_compiling(case_number: int) -> str | None:
+    generator, (expected, duration) = random.Random(f"compiling{case_number}"), expected_losses()
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "TI_OFFLINE_CACHE_FILE_PATH": folder}
-        child = subprocess.Popen([*TEXT, COMPILES], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        child = subprocess.Popen(
+            [*RUN_CODE, COMPILES], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         assert child.stdout is not None
         child.stdout.readline()
-        time.sleep(generator.uniform(0, took))  # including the end, when Taichi writes its files
+        time.sleep(generator.uniform(0, duration))  # including the end, when Taichi writes its files
         child.kill()
         child.communicate()
-        if number % 2:  # truncate half of the files
+        if case_number % 2:  # truncate half of the files
             for path in sorted(Path(folder).rglob("*")):
                 if path.is_file() and generator.random() < 0.5:
                     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-        if (found := compiled(folder)) != expected:
-            return f"losses differ after a kill: {found[:3]}, but {expected[:3]} without"
+        if (losses := run_compiling(folder)) != expected:
+            return f"losses differ after a kill: {losses[:3]}, but {expected[:3]} without"
     return None
 
 
@@ -211,7 +213,7 @@ LOOPS = {
     "tape": "while True: tape.forward([0.5, 2.0]); tape.backward()",
     "values": "while True: ((u + v) * u).tanh().backward()",
 }
-BEFORE = """
+SETUP = """
 import minigrad as mg
 a, b = mg.full((64, 64), 0.125), mg.tensor([1.0, 2.0])
 c = mg.full((64, 64), 0.5, requires_grad=True)
@@ -220,7 +222,7 @@ u, v = mg.Value(0.5), mg.Value(2.0)
 tape = mg.Tape((u + v) * u)
 for _ in range(20): step(a)
 """
-AFTER = """
+CHECK = """
 w = mg.Value(3.0)
 ((w * w) + 1).backward()
 t = mg.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -228,30 +230,30 @@ t = mg.tensor([1.0, 2.0, 3.0], requires_grad=True)
 print((a @ a).sum().item(), step(a).item() == (a @ a).tanh().sum().item(), tape.forward([1.0, 2.0]), w.grad,
       t.grad.tolist(), mg.is_grad_enabled())
 """
-SAID = "4096.0 True 3.0 6.0 [2.0, 4.0, 6.0] True"
-PRESSES = 5  # an interrupt in a destructor is lost, like any exception there
+EXPECTED_OUTPUT = "4096.0 True 3.0 6.0 [2.0, 4.0, 6.0] True"
+MAX_INTERRUPTS = 5  # an interrupt in a destructor is lost, like any exception there
 
 
-class Kernel:
+class JupyterKernel:
     """A Jupyter kernel, as behind a notebook."""
 
     def __init__(self) -> None:
         from jupyter_client.manager import start_new_kernel
 
         self.manager, self.client = start_new_kernel()
-        self.run(BEFORE)
+        self.run(SETUP)
 
-    def begin(self, code: str) -> str:
+    def start(self, code: str) -> str:
         # Otherwise Jupyter answers requests right after an error with "aborted".
         name: str = self.client.execute(code, stop_on_error=False)
         return name
 
-    def end(self, name: str, seconds: float) -> dict[str, Any] | None:
+    def wait(self, name: str, seconds: float) -> dict[str, Any] | None:
         """Return the reply to a cell, or None on timeout."""
-        stop = time.monotonic() + seconds
-        while (left := stop - time.monotonic()) > 0:
+        deadline = time.monotonic() + seconds
+        while (remaining := deadline - time.monotonic()) > 0:
             with contextlib.suppress(Exception):  # queue.Empty, which jupyter_client raises
-                reply = self.client.get_shell_msg(timeout=left)
+                reply = self.client.get_shell_msg(timeout=remaining)
                 if reply["parent_header"].get("msg_id") == name:
                     content: dict[str, Any] = reply["content"]
                     return content
@@ -261,62 +263,62 @@ class Kernel:
         """Return what a cell prints. Raises AssertionError if it fails."""
         printed: list[str] = []
 
-        def hear(message: Any) -> None:
+        def collect_output(message: Any) -> None:
             printed.append(message["content"].get("text", ""))
 
-        reply = self.client.execute_interactive(code, timeout=120, output_hook=hear)["content"]
+        reply = self.client.execute_interactive(code, timeout=120, output_hook=collect_output)["content"]
         assert reply["status"] == "ok", f"{reply.get('ename')}: {reply.get('evalue')}"
         return "".join(printed).strip()
 
 
 @functools.cache
-def kernel() -> Kernel:
-    return Kernel()
+def kernel() -> JupyterKernel:
+    return JupyterKernel()
 
 
-def in_a_notebook(number: int) -> str | None:
-    generator, live = random.Random(f"notebook{number}"), kernel()
-    which = sorted(LOOPS)[number % len(LOOPS)]
-    cell = live.begin(LOOPS[which])
+def in_a_notebook(case_number: int) -> str | None:
+    generator, running_kernel = random.Random(f"notebook{case_number}"), kernel()
+    loop = sorted(LOOPS)[case_number % len(LOOPS)]
+    cell = running_kernel.start(LOOPS[loop])
     reply = None
-    for _ in range(PRESSES):
+    for _ in range(MAX_INTERRUPTS):
         time.sleep(generator.uniform(0.02, 0.3))
-        live.manager.interrupt_kernel()
-        if (reply := live.end(cell, 3.0)) is not None:
+        running_kernel.manager.interrupt_kernel()
+        if (reply := running_kernel.wait(cell, 3.0)) is not None:
             break
     if reply is None:
         kernel.cache_clear()
-        live.manager.shutdown_kernel(now=True)
-        return f"{which}: the cell still runs after {PRESSES} interrupts"
+        running_kernel.manager.shutdown_kernel(now=True)
+        return f"{loop}: the cell still runs after {MAX_INTERRUPTS} interrupts"
     if reply.get("ename") != "KeyboardInterrupt":
-        return f"{which}: the cell ended with {reply.get('ename')}: {reply.get('evalue')}"
-    if (said := live.run(AFTER)) != SAID:
-        return f"{which}: the next cell prints {said!r}"
+        return f"{loop}: the cell ended with {reply.get('ename')}: {reply.get('evalue')}"
+    if (output := running_kernel.run(CHECK)) != EXPECTED_OUTPUT:
+        return f"{loop}: the next cell prints {output!r}"
     return None
 
 
-def on_a_full_disk(number: int) -> str | None:
+def on_a_full_disk(case_number: int) -> str | None:
     """Simulate a full disk by a limit on the file size: writing beyond it fails in the same way."""
     import minigrad as mg
 
-    generator, both = random.Random(f"full{number}"), states()
+    generator, two_states = random.Random(f"full{case_number}"), states()
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / ("state.safetensors" if number % 2 else "state.pt")
-        mg.save(both[0], path)
+        path = Path(folder) / ("state.safetensors" if case_number % 2 else "state.pt")
+        mg.save(two_states[0], path)
         size = generator.randrange(path.stat().st_size)
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
+        _, hard_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard_limit))
         try:
-            mg.save(both[1], path)
+            mg.save(two_states[1], path)
         except OSError as error:
-            told = str(error)
+            message = str(error)
         else:
             return f"no error though the disk is full after {size} bytes"
         finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (hard_limit, hard_limit))
         if mg.load(path)["bias"].unique().tolist() != [1.5]:
-            return f"the old file is gone ({told})"
+            return f"the old file is gone ({message})"
         if os.listdir(folder) != [path.name]:
             return f"a partial file was left: {os.listdir(folder)}"
     return None
@@ -335,14 +337,14 @@ print("works")
 """
 
 
-def without_a_home(number: int) -> str | None:
+def without_a_home(case_number: int) -> str | None:
     """Set a home or cache folder that is not writable, is missing, or is a file."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         file = folder / "file"
         file.write_text("no folder", encoding="utf-8")
         missing = {"HOME": str(folder / "missing" / "home")}
-        places: list[dict[str, str]] = [
+        environments: list[dict[str, str]] = [
             missing,
             {"HOME": "/proc"},  # not even root can write here
             {"HOME": str(file)},
@@ -352,13 +354,13 @@ def without_a_home(number: int) -> str | None:
             {**missing, "XDG_CACHE_HOME": "/proc"},
             {"HOME": name, "TMPDIR": "/proc"},
         ]
-        chosen = places[number % len(places)]
-        outside = {key: text for key, text in os.environ.items() if key != "TI_OFFLINE_CACHE_FILE_PATH"}
-        environment = {**outside, **chosen}
-        done = subprocess.run([*TEXT, USES], env=environment, cwd="/", capture_output=True, text=True, check=False)
-        if done.returncode or done.stdout.strip().splitlines()[-1:] != ["works"]:
-            said = (done.stdout + done.stderr).strip()[-600:]
-            return f"with {sorted(chosen.items())} it exits with {done.returncode}: {said}"
+        variables = environments[case_number % len(environments)]
+        environ = {key: text for key, text in os.environ.items() if key != "TI_OFFLINE_CACHE_FILE_PATH"}
+        environment = {**environ, **variables}
+        child = subprocess.run([*RUN_CODE, USES], env=environment, cwd="/", capture_output=True, text=True, check=False)
+        if child.returncode or child.stdout.strip().splitlines()[-1:] != ["works"]:
+            output = (child.stdout + child.stderr).strip()[-600:]
+            return f"with {sorted(variables.items())} it exits with {child.returncode}: {output}"
     return None
 
 

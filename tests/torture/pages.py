@@ -18,47 +18,47 @@ from pathlib import Path
 from typing import Any
 
 from torture import Campaign
-from torture._pages_names import harmless, is_quiet, name, plain_key
+from torture._pages_names import find_unsafe, harmless, hostile_name, plain_key
 
 __all__ = ["CAMPAIGNS"]
 
-Name = Callable[..., str]  # creates a string; an optional function removes characters from it
+NameFactory = Callable[..., str]  # creates a string; an optional function removes characters from it
 
 # --- graphs with hostile strings --------------------------------------------------------------------------------------
 
 
-def _values(rng: random.Random, text: Name) -> Any:
+def _values(rng: random.Random, text: NameFactory) -> Any:
     """Return Values with labels, in scopes."""
     import minigrad as mg
 
-    held = [mg.Value(rng.choice([1.0, -2.0, 0.5, float("nan"), 1e300]), text()) for _ in range(rng.randint(1, 4))]
+    pool = [mg.Value(rng.choice([1.0, -2.0, 0.5, float("nan"), 1e300]), text()) for _ in range(rng.randint(1, 4))]
     for _ in range(rng.randint(1, 6)):
-        one, other = rng.choice(held), rng.choice([*held, 2.0])
+        one, other = rng.choice(pool), rng.choice([*pool, 2.0])
         with mg.scope(text()) if rng.random() < 0.3 else mg.enable_grad():
-            made = rng.choice([lambda a, b: a * b, lambda a, b: a + b, lambda a, b: (a / b).tanh()])(one, other)
+            value = rng.choice([lambda a, b: a * b, lambda a, b: a + b, lambda a, b: (a / b).tanh()])(one, other)
         if rng.random() < 0.3:
-            made.label = text()
-        held.append(made)
+            value.label = text()
+        pool.append(value)
     if rng.random() < 0.5:
-        held[-1].backward()
-    return mg.record(), lambda: (held[-1], ()), ({},)
+        pool[-1].backward()
+    return mg.record(), lambda: (pool[-1], ()), ({},)
 
 
-def _tensors(rng: random.Random, text: Name) -> Any:
+def _tensors(rng: random.Random, text: NameFactory) -> Any:
     """Return tensors in a dict, in scopes, from operations with string attributes and from a Function."""
     import minigrad as mg
 
     shape = rng.choice([(), (2,), (2, 3), (1, 40)])
-    held = {text(plain_key): (mg.ones(*shape) * k).requires_grad_() for k in range(1, rng.randint(2, 4))}
+    tensors_by_name = {text(plain_key): (mg.ones(*shape) * k).requires_grad_() for k in range(1, rng.randint(2, 4))}
     double = _function(text(_as_function))
     with mg.record(lines=rng.random() < 0.5):
         with mg.scope(text()):
-            y = sum(held.values(), mg.zeros(*shape))
+            y = sum(tensors_by_name.values(), mg.zeros(*shape))
             y = double.apply(y) if rng.random() < 0.5 else y.reshape(-1)[: rng.randint(1, 2)]
         y = (y * y).sum()
         if rng.random() < 0.5:
             y.backward()
-    return mg.enable_grad(), lambda: (y, ()), ({"held": held},)
+    return mg.enable_grad(), lambda: (y, ()), ({"held": tensors_by_name},)
 
 
 def _function(called: str) -> Any:
@@ -88,7 +88,7 @@ def _as_function(text: str) -> str:
     return re.sub("[&']", "", _as_class(text))
 
 
-def _model(rng: random.Random, text: Name, broken: bool = False) -> Any:
+def _model(rng: random.Random, text: NameFactory, broken: bool = False) -> Any:
     """Return a model whose class, submodules, parameters and buffers have such names; it raises if `broken`."""
     import minigrad as mg
 
@@ -125,7 +125,7 @@ def _dotless(text: str) -> str:
     return text.replace(".", ",")
 
 
-def _broken(rng: random.Random, text: Name) -> Any:
+def _broken(rng: random.Random, text: NameFactory) -> Any:
     return _model(rng, text, broken=True)
 
 
@@ -139,30 +139,30 @@ class _Parts(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.found: list[Any] = []
+        self.responses: list[Any] = []
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.found.append((tag, tuple((key, _opened(value)) for key, value in attrs)))
+        self.responses.append((tag, tuple((key, _decode_attribute(value)) for key, value in attrs)))
 
     def handle_endtag(self, tag: str) -> None:
-        self.found.append(f"/{tag}")
+        self.responses.append(f"/{tag}")
 
     def handle_data(self, data: str) -> None:
-        inside = self.found and self.found[-1] and self.found[-1][0] == "script" and data.startswith("{")
-        self.found.append(_strings(json.loads(data)) if inside else harmless(data))
+        inside = self.responses and self.responses[-1] and self.responses[-1][0] == "script" and data.startswith("{")
+        self.responses.append(_harmless_json(json.loads(data)) if inside else harmless(data))
 
     def handle_comment(self, data: str) -> None:
-        self.found.append(("a comment", harmless(data)))
+        self.responses.append(("a comment", harmless(data)))
 
     def unknown_decl(self, data: str) -> None:
-        self.found.append(("a declaration", harmless(data)))
+        self.responses.append(("a declaration", harmless(data)))
 
     handle_pi = handle_comment
 
 
-def _opened(value: str | None) -> Any:
+def _decode_attribute(value: str | None) -> Any:
     """Decode an attribute: an embedded image into its parts, JSON into its strings."""
     head = "data:image/svg+xml;base64,"
     if value and value.startswith(head):
@@ -173,37 +173,47 @@ def _opened(value: str | None) -> Any:
 def _xml(text: str) -> list[Any]:
     """Return XML as its elements, attributes and text. Raises if it is not well-formed."""
     return [
-        (part.tag, tuple((key, harmless(value)) for key, value in part.attrib.items()), *map(_letters, _texts(part)))
+        (
+            part.tag,
+            tuple((key, harmless(value)) for key, value in part.attrib.items()),
+            *map(_harmless_or_empty, _xml_texts(part)),
+        )
         for part in ElementTree.fromstring(text.encode()).iter()
     ]
 
 
-def _texts(part: Any) -> tuple[str | None, str | None]:
+def _xml_texts(part: Any) -> tuple[str | None, str | None]:
     return part.text, part.tail
 
 
-def _letters(text: str | None) -> str:
+def _harmless_or_empty(text: str | None) -> str:
     return harmless(text or "")
 
 
-def _strings(data: Any) -> Any:
+def _harmless_json(data: Any) -> Any:
     """Return JSON with its strings made harmless."""
     if isinstance(data, dict):
         markup = {key: _xml(f"<p>{x}</p>") for key, x in data.items() if key == "mathml"}
-        return {harmless(key): markup.get(key) or _strings(x) for key, x in data.items()}
-    return [_strings(x) for x in data] if isinstance(data, list) else harmless(data) if isinstance(data, str) else data
+        return {harmless(key): markup.get(key) or _harmless_json(x) for key, x in data.items()}
+    return (
+        [_harmless_json(x) for x in data]
+        if isinstance(data, list)
+        else harmless(data)
+        if isinstance(data, str)
+        else data
+    )
 
 
 def _page(text: str) -> list[Any]:
     from minigrad_viz.pictures.frontend import script
 
     assert text.count(script()) <= 1
-    return _Parts(text.replace(script(), "")).found
+    return _Parts(text.replace(script(), "")).responses
 
 
 def _text(text: str) -> str:
-    if loud := is_quiet(text):
-        raise ValueError(loud)
+    if unsafe := find_unsafe(text):
+        raise ValueError(unsafe)
     return harmless(text)
 
 
@@ -213,17 +223,17 @@ def _forms(graph: Any, rng: random.Random) -> Iterator[tuple[str, Any]]:
     from minigrad_viz.pictures.drawing import Drawing
     from minigrad_viz.trace import to_trace
 
-    mode, made, spaces = graph
+    mode, build, namespaces = graph
     with mode:
-        x, more = made()
-        trace = to_trace(x, *more, namespaces=spaces)
+        x, others = build()
+        trace = to_trace(x, *others, namespaces=namespaces)
     drawing = Drawing(trace)
     yield "svg", _xml(drawing.svg())
     yield "page", _page(drawing.html())
     bundle = drawing._repr_mimebundle_()
     yield "figure", _page(bundle["text/html"])
     yield "text", _text(bundle["text/plain"])
-    yield "json", _strings(json.loads(drawing.json()))
+    yield "json", _harmless_json(json.loads(drawing.json()))
     source = str(drawing.graphviz().source)
     source.encode()
     yield "dot", source.count("\n")
@@ -238,49 +248,51 @@ def _forms(graph: Any, rng: random.Random) -> Iterator[tuple[str, Any]]:
                 if trace.kinds[index] != "c":
                     yield "explain", _text(explain(trace.names[index] or trace.title(index), of=drawing))
     if hasattr(x, "named_modules"):
-        yield from _of_model(x)
+        yield from _model_forms(x)
 
 
-def _of_model(model: Any) -> Iterator[tuple[str, Any]]:
+def _model_forms(model: Any) -> Iterator[tuple[str, Any]]:
     """Yield the forms of a model without its graph."""
     from minigrad_viz import watch
 
-    seen = watch(model)
-    yield "watch", (_xml(seen.svg()), _page(seen._repr_mimebundle_()["text/html"]), _text(repr(seen)))
-    seen.close()
+    watched = watch(model)
+    yield "watch", (_xml(watched.svg()), _page(watched._repr_mimebundle_()["text/html"]), _text(repr(watched)))
+    watched.close()
     yield "print", _text(repr(model))
 
 
 def _dot(source: str) -> Any:
     """Return what Graphviz draws, without positions: element types and text."""
-    done = subprocess.run(["dot", "-Tsvg", "-Gsplines=curved"], input=source.encode(), capture_output=True, check=False)
-    wrong = done.stderr.replace(b"Warning: edge labels with splines=curved not supported in dot - use xlabels\n", b"")
-    if done.returncode or wrong:  # (straight edges between very long labels end Graphviz 2.43)
-        raise ValueError(f"dot: {done.stderr.decode(errors='replace')[:200]}")
-    parts = list(ElementTree.fromstring(done.stdout).iter())
+    child = subprocess.run(
+        ["dot", "-Tsvg", "-Gsplines=curved"], input=source.encode(), capture_output=True, check=False
+    )
+    wrong = child.stderr.replace(b"Warning: edge labels with splines=curved not supported in dot - use xlabels\n", b"")
+    if child.returncode or wrong:  # (straight edges between very long labels end Graphviz 2.43)
+        raise ValueError(f"dot: {child.stderr.decode(errors='replace')[:200]}")
+    parts = list(ElementTree.fromstring(child.stdout).iter())
     kinds = Counter((part.tag, *sorted(part.attrib)) for part in parts)
-    texts = sorted(_letters(part.text) for part in parts if part.tag.endswith(("text", "title")))
+    labels = sorted(_harmless_or_empty(part.text) for part in parts if part.tag.endswith(("text", "title")))
     links = [value for part in parts for key, value in part.attrib.items() if key.endswith("title")]
-    return kinds, texts, sorted(map(harmless, links))
+    return kinds, labels, sorted(map(harmless, links))
 
 
-def forms(number: int) -> str | None:
+def forms(case_number: int) -> str | None:
     """Compare each form of a graph with hostile strings and with harmless ones: only the characters may differ."""
     import minigrad as mg
-    from minigrad_viz.trace.notation import clean
+    from minigrad_viz.trace.notation import sanitize
 
-    seed = f"forms{number}"
-    used: list[str] = []
+    seed = f"forms{case_number}"
+    names_used: list[str] = []
 
-    def build(tame: bool) -> Any:
-        rng, texts = random.Random(seed), random.Random(f"{seed} texts")
+    def build(is_harmless: bool) -> Any:
+        rng, names_random = random.Random(seed), random.Random(f"{seed} texts")
 
         def text(without: Callable[[str], str] = str) -> str:
-            made = without(name(texts, len(used)))
-            used.append(made)
-            return harmless(made) if tame else made
+            name = without(hostile_name(names_random, len(names_used)))
+            names_used.append(name)
+            return harmless(name) if is_harmless else name
 
-        used.clear()
+        names_used.clear()
         mg.manual_seed(0)
         return rng.choice(_GRAPHS)(rng, text)
 
@@ -289,10 +301,10 @@ def forms(number: int) -> str | None:
     for (form, one), (other, two) in zip(hostile, twin, strict=True):
         if form != other or one != two:
             return f"{form}: {_difference(one, two)}"
-    (found,) = [one for form, one in hostile if form == "json"]
-    names = {*found["nodes"]["name"].values(), *(block["name"] for block in found["blocks"])}
-    texts = [harmless(clean(text)) for text in used if not text.endswith("=")]
-    if not any(text in shown for shown in names for text in texts):
+    (data,) = [one for form, one in hostile if form == "json"]
+    names = {*data["nodes"]["name"].values(), *(block["name"] for block in data["blocks"])}
+    labels = [harmless(sanitize(text)) for text in names_used if not text.endswith("=")]
+    if not any(text in shown for shown in names for text in labels):
         return f"no name is returned unchanged: {sorted(names)!r:.200}"
     return None
 
@@ -314,47 +326,51 @@ def _difference(one: Any, two: Any) -> str:
 # --- messages ----------------------------------------------------------------------------------------------------
 
 
-def words(number: int) -> str | None:
+def check_messages(case_number: int) -> str | None:
     """Check that a call with a hostile string prints no terminal command."""
     from torture._pages_words import CALLS
 
-    rng = random.Random(f"words{number}")
-    called = [*CALLS][number % len(CALLS)]
-    text = name(rng, number) + rng.choice(["", "\x1b[2J", "\x9b1m\r\x07", "\u202e\ud83d"])
+    rng = random.Random(f"words{case_number}")
+    call_name = [*CALLS][case_number % len(CALLS)]
+    text = hostile_name(rng, case_number) + rng.choice(["", "\x1b[2J", "\x9b1m\r\x07", "\u202e\ud83d"])
     with tempfile.TemporaryDirectory() as folder:
         try:
-            said = str(CALLS[called](text, Path(folder)))
+            output = str(CALLS[call_name](text, Path(folder)))
         except (AssertionError, RecursionError, SystemError) as error:
-            return f"{called}: {type(error).__name__}: {error}"
+            return f"{call_name}: {type(error).__name__}: {error}"
         except Exception as error:  # noqa: BLE001 -- any exception is shown to the user
-            said = "".join(traceback.format_exception_only(error))
-    loud = is_quiet(said)
-    return f"{called}: {loud}" if loud else None
+            output = "".join(traceback.format_exception_only(error))
+    unsafe = find_unsafe(output)
+    return f"{call_name}: {unsafe}" if unsafe else None
 
 
 # --- in a browser ---------------------------------------------------------------------------------------------------
 
 
-def browser(number: int) -> str | None:
+def check_browser(case_number: int) -> str | None:
     """Check that a page, a widget or a tour with hostile strings runs, requests and logs nothing."""
     import minigrad as mg
     from minigrad_viz import step, tour
     from minigrad_viz.pictures.drawing import Drawing
     from minigrad_viz.trace import to_trace
-    from torture._pages_browser import looked_at
+    from torture._pages_browser import check_page
 
-    rng, texts, count = random.Random(f"browser{number}"), random.Random(f"browser{number} texts"), itertools.count()
+    rng, names_random, count = (
+        random.Random(f"browser{case_number}"),
+        random.Random(f"browser{case_number} texts"),
+        itertools.count(),
+    )
     mg.manual_seed(0)
-    mode, made, spaces = rng.choice(_GRAPHS)(rng, lambda without=str: without(name(texts, next(count))))
+    mode, build, spaces = rng.choice(_GRAPHS)(rng, lambda without=str: without(hostile_name(names_random, next(count))))
     with mode:
-        x, more = made()
-        trace = to_trace(x, *more, namespaces=spaces)
-    if "x" in trace.kinds or number % 3 == 0:
-        return looked_at(Drawing(trace), None, 2)
-    if number % 3 == 1:
-        return looked_at(Drawing(trace), step(Drawing(trace), position=1), 0)
-    toured = tour(Drawing(trace), [("start", name(texts, 0)), ("end", name(texts, 1))])
-    return looked_at(Drawing(toured.trace, toured.state()), None, 2)
+        x, others = build()
+        trace = to_trace(x, *others, namespaces=spaces)
+    if "x" in trace.kinds or case_number % 3 == 0:
+        return check_page(Drawing(trace), None, 2)
+    if case_number % 3 == 1:
+        return check_page(Drawing(trace), step(Drawing(trace), position=1), 0)
+    toured = tour(Drawing(trace), [("start", hostile_name(names_random, 0)), ("end", hostile_name(names_random, 1))])
+    return check_page(Drawing(toured.trace, toured.state()), None, 2)
 
 
 CAMPAIGNS = [
@@ -369,14 +385,14 @@ CAMPAIGNS = [
     Campaign(
         "page_words",
         "hostile strings passed to calls, in files and to the command: messages contain no terminal commands",
-        words,
+        check_messages,
         many=4000,
         few=75,
     ),
     Campaign(
         "page_browser",
         "hostile strings in pages and widgets that a browser opens and uses: nothing runs and nothing is fetched",
-        browser,
+        check_browser,
         many=60,
         few=0,
         seconds=120.0,

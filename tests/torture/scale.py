@@ -33,20 +33,20 @@ STEPS = 10_000
 GROWTH = 8 * 2**20
 
 
-def resident() -> int:
+def resident_bytes() -> int:
     """Return the resident memory of this process in bytes."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * resource.getpagesize()
 
 
-def needs(gigabytes: float) -> None:
+def need_memory(gigabytes: float) -> None:
     """Raise Skip if less memory is free."""
     for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
         if line.startswith("MemAvailable") and int(line.split()[1]) < gigabytes * 2**20:
             raise Skip(f"needs {gigabytes:g} GiB of free memory")
 
 
-def grown(build: Callable[[int], Any], nodes: int, most: int) -> str | None:
+def check_growth(build: Callable[[int], Any], nodes: int, max_bytes: int) -> str | None:
     """Build a graph, run backward and free it; return what is wrong with its memory or its time.
 
     The time per node must not grow with the number of nodes: twice that of a hundredth, for cache misses.
@@ -54,9 +54,9 @@ def grown(build: Callable[[int], Any], nodes: int, most: int) -> str | None:
     times = []
     for count in (nodes // 100, nodes):
         gc.collect()
-        before, start = resident(), time.process_time()
+        memory_before, start = resident_bytes(), time.process_time()
         x, y = build(count)
-        taken = (resident() - before) / count
+        bytes_per_node = (resident_bytes() - memory_before) / count
         y.backward()
         gradient = float(x.grad if isinstance(x.grad, float) else x.grad[0])
         if gradient != 1.0:
@@ -64,46 +64,48 @@ def grown(build: Callable[[int], Any], nodes: int, most: int) -> str | None:
         del x, y
         gc.collect()
         times.append((time.process_time() - start) / count)
-    if taken > most:
-        return f"a node takes {taken:.0f} bytes, limit {most}"
+    if bytes_per_node > max_bytes:
+        return f"a node takes {bytes_per_node:.0f} bytes, limit {max_bytes}"
     if times[1] > 4 * times[0]:
         return f"a node of {nodes:,} takes {times[1] / times[0]:.1f} times as long as one of {nodes // 100:,}"
-    if (left := resident() - before) > nodes * most / 4:
-        return f"{left / nodes:.0f} bytes per node are leaked after the graph is freed"
+    if (leaked := resident_bytes() - memory_before) > nodes * max_bytes / 4:
+        return f"{leaked / nodes:.0f} bytes per node are leaked after the graph is freed"
     return None
 
 
-def values(number: int) -> str | None:
+def check_values(case_number: int) -> str | None:
     import minigrad as mg
 
     def chain(count: int) -> Any:
         x = y = mg.Value(1.0)
         for k in range(count // 2):
-            y = (y * 1.0) if number else (y + float(k % 2)) - float(k % 2)
+            y = (y * 1.0) if case_number else (y + float(k % 2)) - float(k % 2)
         return x, y
 
-    return grown(chain, VALUES, VALUE_BYTES)
+    return check_growth(chain, VALUES, VALUE_BYTES)
 
 
-def tensors(number: int) -> str | None:
+def check_tensors(case_number: int) -> str | None:
     import minigrad as mg
 
     def chain(count: int) -> Any:
         x = mg.zeros(4, requires_grad=True)
         y = x
         for _ in range(count):
-            y = y * 1.0 if number else y + 1.0
+            y = y * 1.0 if case_number else y + 1.0
         return x, y[0]
 
-    return grown(chain, TENSORS, TENSOR_BYTES)
+    return check_growth(chain, TENSORS, TENSOR_BYTES)
 
 
-def large(number: int) -> str | None:
+def check_large(case_number: int) -> str | None:
     """Run functions of 10**8 elements: check the results, and that memory does not exceed operands and results."""
     import minigrad as mg
 
-    needs(8)
-    chosen: list[tuple[str, Callable[[Any], Any], float, float]] = [  # peak memory only rises: order by expected peak
+    need_memory(8)
+    functions: list[
+        tuple[str, Callable[[Any], Any], float, float]
+    ] = [  # peak memory only rises: order by expected peak
         ("sum", lambda x: x.sum(), LARGE / 2, 1.1),
         ("mean", lambda x: x.mean(), 0.5, 1.1),
         ("amax", lambda x: x.view(10_000, 10_000).amax(1).sum(), 5_000.0, 1.1),
@@ -116,13 +118,13 @@ def large(number: int) -> str | None:
         ("transposed", lambda x: x.view(10_000, 10_000).T.contiguous()[-1, -1], 0.5, 2.1),
         ("backward", _gradient, 0.5, 4.2),
     ]
-    name, function, expected, most = chosen[number % len(chosen)]
+    name, function, expected, max_factor = functions[case_number % len(functions)]
     x = mg.full((LARGE,), 0.5)
-    found = float(function(x))
-    if abs(found - expected) > 1e-6 * expected:
-        return f"{name} of {LARGE:,} elements returns {found}, not {expected}"
+    result = float(function(x))
+    if abs(result - expected) > 1e-6 * expected:
+        return f"{name} of {LARGE:,} elements returns {result}, not {expected}"
     peak = mg.memory()[x.device].peak / (4 * LARGE)
-    return f"{name} used {peak:.1f} times the operand's memory, limit {most}" if peak > most else None
+    return f"{name} used {peak:.1f} times the operand's memory, limit {max_factor}" if peak > max_factor else None
 
 
 def _gradient(x: Any) -> Any:
@@ -131,12 +133,12 @@ def _gradient(x: Any) -> Any:
     return x.grad[-1] / 2
 
 
-def steps(number: int) -> str | None:
+def check_steps(case_number: int) -> str | None:
     """Train for 10,000 steps: memory and the number of tensors stay as after the first thousand."""
     import minigrad as mg
 
-    mg.manual_seed(number)
-    recorded = number % 2 == 1
+    mg.manual_seed(case_number)
+    is_jitted = case_number % 2 == 1
     model = mg.nn.Sequential(mg.nn.Linear(8, 16), mg.nn.ReLU(), mg.nn.Linear(16, 2))
     optimizer = mg.optim.Adam(model.parameters(), lr=1e-3)
     x, y = mg.randn(16, 8), mg.randint(0, 2, (16,))
@@ -148,7 +150,7 @@ def steps(number: int) -> str | None:
         optimizer.step()
         return loss
 
-    if recorded:
+    if is_jitted:
         step = mg.jit(step)
     early = late = (0, 0, 0)
     for k in range(STEPS):
@@ -156,7 +158,7 @@ def steps(number: int) -> str | None:
         if k in (999, STEPS - 1):
             gc.collect()
             counts = mg.memory()[x.device]
-            early, late = late, (counts.tensors, counts.bytes, resident())
+            early, late = late, (counts.tensors, counts.bytes, resident_bytes())
     if early[:2] != late[:2]:
         return f"tensors and their bytes grew from {early[:2]} to {late[:2]}"
     if late[2] - early[2] > GROWTH:
@@ -173,32 +175,32 @@ print(json.dumps([step(x).item() for _ in range(18)] + [x.sort(1)[0].cumsum(1).s
 """
 
 
-def sharing(number: int) -> str | None:
+def check_shared_cache(case_number: int) -> str | None:
     """Start eight processes at once with one empty kernel cache; a ninth finds it full."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "TI_OFFLINE_CACHE_FILE_PATH": folder}
 
-        def begun() -> subprocess.Popen[str]:
-            how: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-            return subprocess.Popen([sys.executable, "-c", SHARED], env=environment, **how)
+        def start() -> subprocess.Popen[str]:
+            options: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+            return subprocess.Popen([sys.executable, "-c", SHARED], env=environment, **options)
 
-        children = [begun() for _ in range(8)]
-        found = [(*child.communicate(), child.returncode) for child in children]
-        last = begun()
-        found.append((*last.communicate(), last.returncode))
-    if wrong := [error[-300:] for _, error, code in found if code]:
+        children = [start() for _ in range(8)]
+        results_by_process = [(*child.communicate(), child.returncode) for child in children]
+        last = start()
+        results_by_process.append((*last.communicate(), last.returncode))
+    if wrong := [error[-300:] for _, error, code in results_by_process if code]:
         return f"{len(wrong)} of 9 processes failed: {wrong[0]}"
-    results = {json.dumps(json.loads(said.splitlines()[-1])) for said, _, _ in found}
+    results = {json.dumps(json.loads(output.splitlines()[-1])) for output, _, _ in results_by_process}
     return None if len(results) == 1 else f"the processes computed different results: {sorted(results)}"
 
 
-def threads(number: int) -> str | None:
+def check_threads(case_number: int) -> str | None:
     """Run eight threads at once on separate data: eager, backward, a jitted step, Values."""
     import minigrad as mg
 
-    generator = random.Random(number)
+    generator = random.Random(case_number)
     a = [mg.full((n, n), 0.25) for n in (3, 8, 17, 32, 64, 5, 9, 40)]
-    recorded = mg.jit(lambda x: (x @ x).tanh().sum())
+    jitted = mg.jit(lambda x: (x @ x).tanh().sum())
 
     def work(k: int) -> float:
         x = a[k].clone().requires_grad_()
@@ -206,28 +208,28 @@ def threads(number: int) -> str | None:
         v = mg.Value(0.5)
         (v * v).tanh().backward()
         total = float(x.grad.sum()) + v.grad + float((a[k] * 2).exp().sum())
-        return total + (float(recorded(a[k])) if k % 2 else float((a[k] @ a[k]).tanh().sum()))
+        return total + (float(jitted(a[k])) if k % 2 else float((a[k] @ a[k]).tanh().sum()))
 
     alone = [work(k) for k in range(len(a))]
-    found: list[list[float]] = [[] for _ in a]
+    results: list[list[float]] = [[] for _ in a]
     errors: list[str] = []
 
     def run(k: int) -> None:
         try:
-            found[k] += [work(k) for _ in range(15)]
+            results[k] += [work(k) for _ in range(15)]
         except Exception as error:  # noqa: BLE001 -- any exception is reported
             errors.append(f"{type(error).__name__}: {error}")
 
-    crowd = [threading.Thread(target=run, args=(k,)) for k in generator.sample(range(len(a)), len(a))]
-    for one in crowd:
+    pool = [threading.Thread(target=run, args=(k,)) for k in generator.sample(range(len(a)), len(a))]
+    for one in pool:
         one.start()
-    for one in crowd:
+    for one in pool:
         one.join()
     if errors:
         return f"{len(errors)} threads failed, the first with {errors[0]}"
-    for k, numbers in enumerate(found):
-        if any(abs(one - alone[k]) > 1e-6 * abs(alone[k]) for one in numbers):
-            return f"thread {k} computed {numbers[:3]}…, but {alone[k]} alone"
+    for k, losses in enumerate(results):
+        if any(abs(one - alone[k]) > 1e-6 * abs(alone[k]) for one in losses):
+            return f"thread {k} computed {losses[:3]}…, but {alone[k]} alone"
     return None
 
 
@@ -254,28 +256,32 @@ print(status, (a @ a).sum().item(), flush=True)
 """
 
 
-def forked(number: int) -> str | None:
+def check_fork(case_number: int) -> str | None:
     """Fork after use: the child works, or raises a clear error where it cannot, and the parent continues."""
-    device, way = ("numpy", "cpu")[number % 2], ("device", "numpy", "values")[number // 2 % 3]
-    done = subprocess.run(
-        [sys.executable, "-c", FORKS, device, way], capture_output=True, text=True, timeout=120, check=False
+    device, work = ("numpy", "cpu")[case_number % 2], ("device", "numpy", "values")[case_number // 2 % 3]
+    child = subprocess.run(
+        [sys.executable, "-c", FORKS, device, work], capture_output=True, text=True, timeout=120, check=False
     )
-    refused = "DeviceError: Taichi does not survive a fork"
-    said = {"numpy": "[2.0, 2.0, 2.0]", "values": "6.0", "device": "128.0" if device == "numpy" else refused}[way]
-    lines = done.stdout.splitlines()
-    if done.returncode or len(lines) != 2 or not lines[0].startswith(said) or lines[1] != "0 128.0":
-        return f"{way} after a fork on {device}: {lines}, {done.stderr[-300:]}"
+    error = "DeviceError: Taichi does not survive a fork"
+    expected = {"numpy": "[2.0, 2.0, 2.0]", "values": "6.0", "device": "128.0" if device == "numpy" else error}[work]
+    lines = child.stdout.splitlines()
+    if child.returncode or len(lines) != 2 or not lines[0].startswith(expected) or lines[1] != "0 128.0":
+        return f"{work} after a fork on {device}: {lines}, {child.stderr[-300:]}"
     return None
 
 
 CAMPAIGNS = [
-    Campaign("values", f"a chain of {VALUES:,} Values: bytes and time per node, freeing", values, 2, 1, seconds=300),
-    Campaign("tensors", f"a chain of {TENSORS:,} tensors: the same", tensors, 2, 1, seconds=300, environment=NUMPY),
-    Campaign("large", "functions of 10⁸ elements on cpu: results and memory", large, 11, 1, 300, CPU),
-    Campaign("steps", f"{STEPS:,} training steps, eager and jitted: flat memory", steps, 2, 0, 600, NUMPY),
-    Campaign("steps on cpu", "the same with Taichi's kernels", steps, 2, 0, 600, CPU),
-    Campaign("sharing", "eight concurrent processes with one empty kernel cache", sharing, 10, 0, 300, CPU),
-    Campaign("threads", "eight threads that compute concurrently", threads, 30, 1, 300, CPU),
-    Campaign("threads on numpy", "the same on the device numpy", threads, 30, 0, 300, NUMPY),
-    Campaign("forks", "a fork after use: numpy, cpu, Values in the child", forked, 6, 1, 150),
+    Campaign(
+        "values", f"a chain of {VALUES:,} Values: bytes and time per node, freeing", check_values, 2, 1, seconds=300
+    ),
+    Campaign(
+        "tensors", f"a chain of {TENSORS:,} tensors: the same", check_tensors, 2, 1, seconds=300, environment=NUMPY
+    ),
+    Campaign("large", "functions of 10⁸ elements on cpu: results and memory", check_large, 11, 1, 300, CPU),
+    Campaign("steps", f"{STEPS:,} training steps, eager and jitted: flat memory", check_steps, 2, 0, 600, NUMPY),
+    Campaign("steps on cpu", "the same with Taichi's kernels", check_steps, 2, 0, 600, CPU),
+    Campaign("sharing", "eight concurrent processes with one empty kernel cache", check_shared_cache, 10, 0, 300, CPU),
+    Campaign("threads", "eight threads that compute concurrently", check_threads, 30, 1, 300, CPU),
+    Campaign("threads on numpy", "the same on the device numpy", check_threads, 30, 0, 300, NUMPY),
+    Campaign("forks", "a fork after use: numpy, cpu, Values in the child", check_fork, 6, 1, 150),
 ]

@@ -13,26 +13,26 @@ from minigrad.functional import cross_entropy
 from minigrad.optim import SGD
 from minigrad.training import Metric, accuracy, evaluate, fit, perplexity
 from needs import needs
-from trained import Setting, numbers
+from training_setup import TrainingSetup, random_dataset
 
 needs("safetensors")
 
 
-def test_means_are_over_examples_however_they_are_batched():
-    model = Setting().model.eval()
-    data = numbers(11, 3)
+def test_means_are_over_samples_for_any_batch_size():
+    model = TrainingSetup().model.eval()
+    data = random_dataset(11, 3)
     x, y = data.tensors
     metrics = {"loss": cross_entropy, "accuracy": accuracy, "perplexity": perplexity}
-    found = evaluate(model, DataLoader(data, batch_size=4), metrics)
+    result = evaluate(model, DataLoader(data, batch_size=4), metrics)
     output = model(x)
-    assert found["loss"] == pytest.approx(cross_entropy(output, y).item(), rel=1e-6)
-    assert found["accuracy"] == pytest.approx((output.argmax(1) == y).float().mean().item(), rel=1e-6)
-    assert found["perplexity"] == pytest.approx(np.exp(cross_entropy(output, y).item()), rel=1e-6)
-    assert perplexity(output, y) == pytest.approx(found["perplexity"], rel=1e-6)
+    assert result["loss"] == pytest.approx(cross_entropy(output, y).item(), rel=1e-6)
+    assert result["accuracy"] == pytest.approx((output.argmax(1) == y).float().mean().item(), rel=1e-6)
+    assert result["perplexity"] == pytest.approx(np.exp(cross_entropy(output, y).item()), rel=1e-6)
+    assert perplexity(output, y) == pytest.approx(result["perplexity"], rel=1e-6)
     assert Metric(lambda *_: 1e6, perplexity.then)(output, y) == float("inf")
 
 
-def test_accuracy_asks_for_classes_along_the_second_dimension():
+def test_accuracy_requires_classes_along_the_second_dimension():
     scores = mg.tensor([[[0.0, 2.0], [1.0, 1.0]]])  # one sequence, two classes, two time steps
     assert accuracy(scores, mg.tensor([[1, 1]])) == 0.5
     with pytest.raises(ShapeError, match=re.escape("of class indices, but got shapes (2, 3) and (2, 3)")):
@@ -41,7 +41,7 @@ def test_accuracy_asks_for_classes_along_the_second_dimension():
 
 def test_without_validation_metrics_are_of_the_training_batches():
     model = nn.Linear(6, 3)
-    loader = DataLoader(numbers(9, 1), batch_size=3)
+    loader = DataLoader(random_dataset(9, 1), batch_size=3)
     history = fit(
         model,
         loader,
@@ -55,19 +55,19 @@ def test_without_validation_metrics_are_of_the_training_batches():
     assert history["accuracy"] == [pytest.approx(evaluate(model, loader, {"a": accuracy})["a"])]
 
 
-def test_validation_runs_without_gradients_in_eval_mode_and_leaves_every_mode_as_it_was():
-    setting = Setting()
+def test_validation_runs_without_gradients_in_eval_mode_and_restores_all_modes():
+    setting = TrainingSetup()
     setting.model[1].eval()  # a frozen norm
-    seen = []
+    modes = []
 
     def metric(output, target):
-        seen.append((setting.model.training, setting.model[3].training, output.requires_grad, mg.is_grad_enabled()))
+        modes.append((setting.model.training, setting.model[3].training, output.requires_grad, mg.is_grad_enabled()))
         return 0.0
 
     during = []
-    fit(setting.model, setting.loader, setting.optimizer, cross_entropy, epochs=1, validate=[numbers(3, 0).tensors],
-        metrics={"m": metric}, progress=False,
+    fit(setting.model, setting.loader, setting.optimizer, cross_entropy, epochs=1, validate=[random_dataset(3,
+        0).tensors], metrics={"m": metric}, progress=False,
         callbacks=[lambda run: during.append([module.training for module in run.model.modules()])])  # fmt: skip
-    assert seen == [(False, False, False, False)]
+    assert modes == [(False, False, False, False)]
     assert during == [[True, True, False, True, True, True]] * 6
     assert [module.training for module in setting.model.modules()] == [True, True, False, True, True, True]

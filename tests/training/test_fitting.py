@@ -12,7 +12,7 @@ from minigrad.functional import cross_entropy, mse_loss
 from minigrad.optim import SGD
 from minigrad.training import fit
 from needs import needs
-from trained import Setting
+from training_setup import TrainingSetup
 
 needs("safetensors")
 
@@ -20,21 +20,21 @@ needs("safetensors")
 # --- steps ---
 
 
-def test_fit_does_what_the_loop_by_hand_does_to_the_bit():
-    mine, its = Setting(), Setting()
+def test_fit_equals_a_handwritten_loop_bit_for_bit():
+    actual, expected = TrainingSetup(), TrainingSetup()
     mg.manual_seed(5)
     losses = []
     for _ in range(3):
-        for x, y in its.loader:
-            its.optimizer.zero_grad()
-            loss = cross_entropy(its.model(x), y)
+        for x, y in expected.loader:
+            expected.optimizer.zero_grad()
+            loss = cross_entropy(expected.model(x), y)
             loss.backward()
-            its.optimizer.step()
+            expected.optimizer.step()
             losses.append(loss.item())
-        its.scheduler.step()
-    history = mine.fit(epochs=3)
+        expected.scheduler.step()
+    history = actual.fit(epochs=3)
     assert history.steps == losses
-    assert [x.tolist() for x in mine.model.parameters()] == [x.tolist() for x in its.model.parameters()]
+    assert [x.tolist() for x in actual.model.parameters()] == [x.tolist() for x in expected.model.parameters()]
     assert history["lr"] == [0.02, 0.02, 0.01]
     assert history["loss"][0] == pytest.approx(sum(n * x for n, x in zip([4] * 5 + [2], losses, strict=False)) / 22)
 
@@ -62,21 +62,21 @@ def test_a_batch_is_inputs_and_a_target_or_a_tensor_that_is_both():
 def test_batches_go_to_the_device_of_the_model():
     model = nn.Linear(2, 1).to("numpy")
     batch = mg.ones(3, 2), mg.ones(3, 1)
-    seen = []
+    devices = []
     optimizer = SGD(model.parameters(), 0.1)
     fit(
         model,
         [batch],
         optimizer,
-        lambda a, b: seen.append((a.device, b.device)) or mse_loss(a, b),
+        lambda a, b: devices.append((a.device, b.device)) or mse_loss(a, b),
         epochs=1,
         progress=False,
     )
-    assert seen == [("numpy", "numpy")]
+    assert devices == [("numpy", "numpy")]
 
 
-def test_a_model_in_eval_mode_is_trained_in_train_mode_and_given_back_as_it_was():
-    setting = Setting()
+def test_a_model_in_eval_mode_is_trained_in_train_mode_and_restored():
+    setting = TrainingSetup()
     setting.model.eval()
     during = []
     setting.fit(epochs=1, callbacks=[lambda run: during.append(run.model.training)])
@@ -87,7 +87,7 @@ def test_a_model_in_eval_mode_is_trained_in_train_mode_and_given_back_as_it_was(
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
-def test_a_loss_that_is_no_number_stops_before_it_spoils_the_weights(bad):
+def test_a_nonfinite_loss_raises_before_the_weights_change(bad):
     model = nn.Linear(1, 1)
     batches = [(mg.ones(1, 1), mg.ones(1, 1)), (mg.full((1, 1), bad), mg.ones(1, 1))]
     weights = []
@@ -113,19 +113,19 @@ def regression(**options):
 
 
 @pytest.mark.parametrize("every", [2, 4, 100])
-def test_losses_that_are_looked_at_together_make_the_same_history_to_the_bit(every, tmp_path):
+def test_deferred_losses_yield_the_same_history_bit_for_bit(every, tmp_path):
     expected = regression()
     assert regression(look_every=every) == expected
     assert regression(look_every=every, checkpoint=tmp_path / "c", checkpoint_every=None) == expected
     assert regression(look_every=every, metrics={"mae": lambda y, t: (y - t).abs().mean()})[0] == expected[0]
 
 
-def test_a_loss_that_waits_is_not_read_until_there_are_enough_or_somebody_asks():
+def test_a_deferred_loss_is_read_in_groups_or_on_access():
     read = []
 
     class Counting(training.Callback):
         def on_step(self, run):
-            read.append(len(run._unread))
+            read.append(len(run._pending_losses))
 
     regression(look_every=4, callbacks=[Counting()])
     assert read == [1, 2, 3, 0, 1, 2] * 3
@@ -134,7 +134,7 @@ def test_a_loss_that_waits_is_not_read_until_there_are_enough_or_somebody_asks()
     assert losses == steps
 
 
-def test_a_bad_loss_that_waited_says_how_often_the_weights_were_changed_since():
+def test_a_deferred_nonfinite_loss_reports_the_updates_since():
     model = nn.Linear(1, 1)
     good = (mg.ones(1, 1), mg.ones(1, 1))
     batches = [good, (mg.full((1, 1), float("nan")), mg.ones(1, 1)), good, good, good]
@@ -145,7 +145,7 @@ def test_a_bad_loss_that_waited_says_how_often_the_weights_were_changed_since():
     assert "The weights have been updated 2 times since, because look_every=4.\n" in str(raised.value)
 
 
-def test_no_checkpoint_has_seen_a_bad_loss_that_waits(tmp_path):
+def test_no_checkpoint_is_written_after_a_nonfinite_loss(tmp_path):
     model, path = nn.Linear(1, 1), tmp_path / "c"
     data = mg.tensor([[1.0], [2.0], [float("inf")], [3.0]])
     loader = DataLoader(TensorDataset(data, data), batch_size=1)
@@ -158,7 +158,7 @@ def test_no_checkpoint_has_seen_a_bad_loss_that_waits(tmp_path):
 # --- options ---
 
 
-WRONG = {
+INVALID = {
     "no epochs": ({"epochs": 0}, "expected positive integer epochs, but got 0"),
     "a schedule": ({"schedule": "daily"}, "expected schedule 'epoch' or 'step', but got 'daily'"),
     "a moment without a place": ({"checkpoint_every": 3}, "Pass a path."),
@@ -168,23 +168,23 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_options_that_cannot_be_are_refused_in_words(case):
-    options, said = WRONG[case]
+@pytest.mark.parametrize("case", INVALID)
+def test_invalid_options_raise(case):
+    options, message = INVALID[case]
     model = nn.Linear(1, 1)
     options = {"loader": [(mg.ones(1, 1), mg.ones(1, 1))], "epochs": 1, "progress": False, **options}
-    with pytest.raises(ArgumentError, match=re.escape(said)):
+    with pytest.raises(ArgumentError, match=re.escape(message)):
         fit(model, options.pop("loader"), SGD(model.parameters(), 0.1), mse_loss, **options)
 
 
-def test_a_generator_of_batches_is_used_up_after_an_epoch_and_that_is_said():
+def test_an_exhausted_generator_of_batches_raises():
     model = nn.Linear(1, 1)
     batches = ((mg.ones(1, 1), mg.ones(1, 1)) for _ in range(2))
     with pytest.raises(ArgumentError, match=r"in epoch 2.\n.*a generator can be consumed only once"):
         fit(model, batches, SGD(model.parameters(), 0.1), mse_loss, epochs=2, progress=False)
 
 
-def test_arguments_in_another_order_are_named():
+def test_arguments_in_the_wrong_order_raise():
     model = nn.Linear(2, 1)
     with pytest.raises(
         DTypeError,

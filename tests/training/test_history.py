@@ -8,7 +8,7 @@ from needs import needs
 needs("safetensors")
 
 
-def test_a_history_is_a_table_whose_middle_is_left_out_when_it_is_long():
+def test_a_history_prints_as_a_table_with_an_elided_middle():
     history = training.History()
     assert repr(history) == "History: no completed epoch, 0 steps"
     history.epochs = [{"loss": 1 / k, "val_loss": 2.0 * k} for k in range(1, 31)]

@@ -12,43 +12,43 @@ from minigrad.functional import cross_entropy
 from minigrad.optim import SGD
 from minigrad.training import fit
 from needs import needs
-from trained import Interrupted, numbers
+from training_setup import Interrupt, random_dataset
 
 needs("safetensors")
 
 
-def shown(capsys, **options):
+def displayed_lines(capsys, **options):
     """Return the lines that a terminal finally shows: a carriage return overwrites a line."""
     model = nn.Linear(6, 3)
-    loader = DataLoader(numbers(8, 1), batch_size=4)
+    loader = DataLoader(random_dataset(8, 1), batch_size=4)
     fit(model, loader, SGD(model.parameters(), 0.1), cross_entropy, epochs=2, validate=loader, **options)
     return [re.split(r"\r", line)[-1] for line in "".join(capsys.readouterr()).splitlines(keepends=True)]
 
 
-def test_a_terminal_shows_one_line_with_the_epoch_the_steps_and_the_numbers(capsys):
-    *_, line = shown(capsys)
+def test_the_bar_shows_epoch_steps_and_metrics_on_one_line(capsys):
+    *_, line = displayed_lines(capsys)
     assert re.fullmatch(r"epoch 2/2: 100%\|█+\| \d\d:\d\d<\d\d:\d\d, loss=[\d.]+, val_loss=[\d.]+\n", line)
 
 
-def test_a_training_that_goes_on_says_from_where_and_begins_its_bar_there(capsys, tmp_path):
-    shown(capsys, checkpoint=tmp_path / "c")
-    said = "".join(shown(capsys, checkpoint=tmp_path / "c"))
-    assert f"resuming from {tmp_path / 'c'}, after 2 epochs and 4 steps\n" in said
-    assert "100%|" in said
+def test_a_resumed_run_reports_its_checkpoint_and_position(capsys, tmp_path):
+    displayed_lines(capsys, checkpoint=tmp_path / "c")
+    output = "".join(displayed_lines(capsys, checkpoint=tmp_path / "c"))
+    assert f"resuming from {tmp_path / 'c'}, after 2 epochs and 4 steps\n" in output
+    assert "100%|" in output
 
 
-def test_an_interrupted_training_says_how_to_go_on(capsys, tmp_path):
+def test_an_interrupted_run_reports_how_to_resume(capsys, tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        shown(capsys, checkpoint=tmp_path / "c", callbacks=[Interrupted("on_step", 3)])
-    said = "".join(capsys.readouterr())
-    assert f"interrupted: run the same call again to resume from {tmp_path / 'c'}\n" in said
+        displayed_lines(capsys, checkpoint=tmp_path / "c", callbacks=[Interrupt("on_step", 3)])
+    output = "".join(capsys.readouterr())
+    assert f"interrupted: run the same call again to resume from {tmp_path / 'c'}\n" in output
 
 
 def test_without_progress_nothing_is_shown(capsys):
-    assert shown(capsys, progress=False) == []
+    assert displayed_lines(capsys, progress=False) == []
 
 
-def test_without_tqdm_the_error_says_what_to_do(monkeypatch, capsys):
+def test_without_tqdm_the_error_gives_advice(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "tqdm", None)
     with pytest.raises(MissingPackageError, match=re.escape('pip install "tqdm>=4.60", or fit(…, progress=False)')):
-        shown(capsys)
+        displayed_lines(capsys)

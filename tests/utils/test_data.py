@@ -15,7 +15,7 @@ def test_the_names_are_those_of_minigrad_data():
         assert getattr(mg.utils.data, name) is getattr(mg.data, name)
 
 
-def test_a_program_of_pytorchs_runs_with_its_import_changed():
+def test_a_pytorch_program_runs_with_its_import_replaced():
     torch = mg
     data = torch.utils.data.TensorDataset(torch.arange(4), torch.ones(4, 2))
     train, test = torch.utils.data.random_split(data, [3, 1], generator=torch.Generator().manual_seed(0))
@@ -24,7 +24,7 @@ def test_a_program_of_pytorchs_runs_with_its_import_changed():
     assert len(test) == 1
 
 
-def test_importing_minigrad_loads_no_loader():
+def test_importing_minigrad_does_not_import_the_loader():
     code = (
         "import sys, minigrad.utils, minigrad.data; print([m for m in sys.modules if m.startswith('minigrad.data.')])"
     )

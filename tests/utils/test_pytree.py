@@ -13,12 +13,12 @@ import minigrad as mg
 from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.utils.pytree import (
     TreeSpec,
-    exact,
     register_pytree_node,
     tree_flatten,
     tree_map,
     tree_paths,
     tree_unflatten,
+    type_sensitive_key,
 )
 
 
@@ -121,9 +121,9 @@ def factory():
 
 
 def noted(cls, *items, **attributes):
-    made = cls(*items)
-    vars(made).update(attributes)
-    return made
+    outputs = cls(*items)
+    vars(outputs).update(attributes)
+    return outputs
 
 
 def with_y(x, y):
@@ -161,43 +161,43 @@ CONTAINERS = {
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
-def test_a_container_comes_apart_and_is_built_again(name):
+def test_containers_round_trip(name):
     x, leaves = CONTAINERS[name]
-    found, spec = tree_flatten(x)
-    assert found == leaves
+    results, spec = tree_flatten(x)
+    assert results == leaves
     assert spec.num_leaves == len(leaves)
-    again = tree_unflatten(found, spec)
-    assert (type(again), again) == (type(x), x)
-    assert getattr(again, "__dict__", None) == getattr(x, "__dict__", None)
-    assert again is not x or x in ((), None)
+    second = tree_unflatten(results, spec)
+    assert (type(second), second) == (type(x), x)
+    assert getattr(second, "__dict__", None) == getattr(x, "__dict__", None)
+    assert second is not x or x in ((), None)
     assert tree_flatten(tree_map(str, x)) == ([str(leaf) for leaf in leaves], spec)
-    more = tree_unflatten([f"{k}" for k in range(len(leaves))], spec)
-    assert tree_flatten(more)[0] == [f"{k}" for k in range(len(leaves))]
+    options = tree_unflatten([f"{k}" for k in range(len(leaves))], spec)
+    assert tree_flatten(options)[0] == [f"{k}" for k in range(len(leaves))]
 
 
-def test_what_a_container_is_beside_its_items_is_kept():
-    again = [tree_map(lambda x: x, CONTAINERS[name][0]) for name in ("defaultdict", "deque", "Counter", "ChainMap")]
-    assert (again[0]["new"], again[1].maxlen, again[2]["none"], len(again[3].maps)) == (7, 3, 0, 2)
+def test_attributes_of_containers_round_trip():
+    second = [tree_map(lambda x: x, CONTAINERS[name][0]) for name in ("defaultdict", "deque", "Counter", "ChainMap")]
+    assert (second[0]["new"], second[1].maxlen, second[2]["none"], len(second[3].maps)) == (7, 3, 0, 2)
     slotted = tree_map(lambda x: x + 1, Slotted(4))
     assert (slotted.x, slotted._Slotted__y) == (5, 5)
-    both = tree_map(lambda x: x + 1, Both(5))
-    assert (both.first, both.second, hasattr(both, "empty")) == (6, [6], False)
+    pair = tree_map(lambda x: x + 1, Both(5))
+    assert (pair.first, pair.second, hasattr(pair, "empty")) == (6, [6], False)
     with pytest.raises(dataclasses.FrozenInstanceError):
         tree_map(lambda x: x, Frozen(1)).x = 3
-    mine = tree_map(lambda x: x, noted(Listed, [1], more=2))
-    assert (mine, mine.more, type(mine)) == ([1], 2, Listed)
+    result = tree_map(lambda x: x, noted(Listed, [1], more=2))
+    assert (result, result.more, type(result)) == ([1], 2, Listed)
 
 
-@pytest.mark.parametrize("made", [dict, collections.OrderedDict], ids=lambda made: made.__name__)
-def test_views_of_dicts_and_sets_are_built_again(made):
-    x = made(b=1, a=2)
+@pytest.mark.parametrize("mapping", [dict, collections.OrderedDict], ids=lambda mapping: mapping.__name__)
+def test_dict_views_and_sets_round_trip(mapping):
+    x = mapping(b=1, a=2)
     keys, values, items = [tree_map(lambda x: 10 * x, view) for view in (x.keys(), x.values(), x.items())]
     assert (type(keys), list(keys)) == (type(x.keys()), ["b", "a"])
     assert (type(values), list(values)) == (type(x.values()), [10, 20])
     assert (type(items), list(items)) == (type(x.items()), [("b", 10), ("a", 20)])
-    for one in ({1, 2, 3}, frozenset((1, 2))):
-        found = tree_map(lambda x: 10 * x, one)
-        assert (type(found), found) == (type(one), {10 * x for x in one})
+    for item in ({1, 2, 3}, frozenset((1, 2))):
+        results = tree_map(lambda x: 10 * x, item)
+        assert (type(results), results) == (type(item), {10 * x for x in item})
 
 
 LEAVES = [1, 2.5, True, "text", b"b", 1j, object(), Kind.ONE, int, len, range(3)]
@@ -245,7 +245,7 @@ def test_structures_are_equal_where_only_leaves_differ():
     assert isinstance(tree_flatten(1)[1], TreeSpec)
 
 
-def test_exact_tells_values_of_all_types_apart():
+def test_exact_distinguishes_types_and_values():
     from decimal import Decimal
     from fractions import Fraction
 
@@ -254,23 +254,23 @@ def test_exact_tells_values_of_all_types_apart():
     values += [None, frozenset((1,)), frozenset((1.0,)), (0.0, (1,)), (0.0, (True,)), Decimal("nan")]
     for j, x in enumerate(values):
         for k, y in enumerate(values):
-            assert (exact(x) == exact(y)) == (j == k), (x, y)
-    assert exact(Decimal("nan")) == exact(Decimal("nan"))
+            assert (type_sensitive_key(x) == type_sensitive_key(y)) == (j == k), (x, y)
+    assert type_sensitive_key(Decimal("nan")) == type_sensitive_key(Decimal("nan"))
 
 
-def test_what_is_leaf_is_true_of_is_not_looked_into():
+def test_is_leaf_stops_the_traversal():
     assert tree_flatten([(1, 2), [3]], lambda x: isinstance(x, tuple))[0] == [(1, 2), 3]
     assert tree_map(len, [(1, 2), (3,)], is_leaf=lambda x: isinstance(x, tuple)) == [2, 1]
 
 
-def test_an_object_that_is_there_twice_is_flattened_twice():
+def test_a_repeated_object_is_flattened_twice():
     shared = [1]
     leaves, spec = tree_flatten((shared, shared))
     assert leaves == [1, 1]
     assert tree_unflatten([2, 3], spec) == ([2], [3])
 
 
-def test_what_is_inside_of_itself_is_refused():
+def test_a_circular_container_raises():
     x = [1]
     x.append({"again": x})
     with pytest.raises(ArgumentError, match=r"tree_flatten: a list contains itself.*\n  Remove the circular"):
@@ -298,7 +298,7 @@ def test_paths_are_expressions():
     assert repr(spec) == f"dict(['a']: {points}, [4]: SimpleNamespace(.b: tuple([0]: *)), ['c']: NoneType())"
 
 
-def test_maps_take_several_trees_of_one_structure():
+def test_tree_map_accepts_several_trees_of_equal_structure():
     assert tree_map(lambda *x: sum(x), {"a": [1]}, {"a": [10]}, {"a": [100]}) == {"a": [111]}
     with pytest.raises(
         ShapeError, match=r"tree_map: the tree structures list\(\[0\]: \*\) and tuple\(\[0\]: \*\) differ"
@@ -308,7 +308,7 @@ def test_maps_take_several_trees_of_one_structure():
         tree_unflatten([1], tree_flatten((1, 2))[1])
 
 
-def test_only_classes_are_registered_and_once():
+def test_only_unregistered_classes_can_be_registered():
     class Own:
         pass
 
@@ -325,7 +325,7 @@ def test_only_classes_are_registered_and_once():
     assert mg.register_pytree_node is register_pytree_node
 
 
-def test_a_class_may_be_registered_in_place_of_what_it_is():
+def test_registration_overrides_the_default_of_a_subclass():
     @dataclasses.dataclass
     class Cached:
         x: object

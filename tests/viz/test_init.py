@@ -12,8 +12,8 @@ from needs import needs
 
 
 @merge_cases
-@pytest.mark.parametrize(("old", "new"), minigrad_viz._MOVED.items())
-def test_a_module_that_moved_is_found_under_its_old_name_with_a_warning(old, new, monkeypatch):
+@pytest.mark.parametrize(("old", "new"), minigrad_viz.RENAMED_MODULES.items())
+def test_a_renamed_module_is_imported_under_its_old_name_with_a_warning(old, new, monkeypatch):
     needs("numpy", "ipywidgets", "anywidget", "IPython")
     monkeypatch.delitem(sys.modules, f"minigrad_viz.{old}", raising=False)
     with pytest.warns(DeprecationWarning, match=rf"minigrad_viz\.{old} is deprecated .*import minigrad_viz\.{new}"):

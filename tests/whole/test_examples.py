@@ -15,9 +15,9 @@ import minigrad as mg
 from strategies import PICTURE
 from torch_warper import EXAMPLES, network
 
-LINE = re.compile(r"(\w+) device=(\w+) seed=(\d+)((?: \w+=[-+.\de]+)+) seconds=(\d+)")
+FINAL_LINE = re.compile(r"(\w+) device=(\w+) seed=(\d+)((?: \w+=[-+.\de]+)+) seconds=(\d+)")
 # Thresholds for the metrics of the final line.
-BARS = {
+THRESHOLDS = {
     "digits_mlp": lambda n: n["test_accuracy"] >= 0.96,
     "digits_cnn": lambda n: n["test_accuracy"] >= 0.98,
     "idx_cnn": lambda n: n["test_accuracy"] >= 0.96,
@@ -27,15 +27,15 @@ BARS = {
 }
 
 
-def read(line):
+def parse_final_line(line):
     """Parse a final line into the name, the device, the seed and the metrics."""
-    found = LINE.fullmatch(line)
-    assert found, line
-    name, device, seed, numbers, _ = found.groups()
-    return name, device, int(seed), {k: float(v) for k, v in (pair.split("=") for pair in numbers.split())}
+    match = FINAL_LINE.fullmatch(line)
+    assert match, line
+    name, device, seed, metrics, _ = match.groups()
+    return name, device, int(seed), {k: float(v) for k, v in (pair.split("=") for pair in metrics.split())}
 
 
-def ran(name, folder, alone=True, **env):
+def run_example(name, folder, alone=True, **env):
     """Run an example quickly in `folder`; return its final metrics and, unless `alone`, the rest of its output."""
     child = subprocess.run(
         [sys.executable, EXAMPLES / f"{name}.py", "--quick", "--seed", "3", "--device", mg.get_default_device()],
@@ -46,27 +46,27 @@ def ran(name, folder, alone=True, **env):
         timeout=600,
     )
     assert child.returncode == 0, child.stderr[-3000:]
-    *before, line = child.stdout.splitlines()
-    printed, device, seed, numbers = read(line)
+    *output, line = child.stdout.splitlines()
+    printed, device, seed, metrics = parse_final_line(line)
     assert (printed, device, seed) == (name, mg.get_default_device(), 3)
     if alone:
-        assert not before
-        return numbers
-    return numbers, "\n".join(before)
+        assert not output
+        return metrics
+    return metrics, "\n".join(output)
 
 
-def pixels(path):
+def read_png(path):
     """Return the grey pixels of a PNG file, after checking each checksum."""
-    data, at, parts = path.read_bytes(), 8, {}
+    data, offset, chunks = path.read_bytes(), 8, {}
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    while at < len(data):
-        (length,) = struct.unpack(">I", data[at : at + 4])
-        name, content = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
-        assert struct.unpack(">I", data[at + 8 + length : at + 12 + length]) == (zlib.crc32(name + content),)
-        parts[name], at = content, at + 12 + length
-    width, height, bits, colour = struct.unpack(">IIBB", parts[b"IHDR"][:10])
-    assert (bits, colour, parts[b"IEND"]) == (8, 0, b"")
-    rows = np.frombuffer(zlib.decompress(parts[b"IDAT"]), np.uint8).reshape(height, width + 1)
+    while offset < len(data):
+        (length,) = struct.unpack(">I", data[offset : offset + 4])
+        name, content = data[offset + 4 : offset + 8], data[offset + 8 : offset + 8 + length]
+        assert struct.unpack(">I", data[offset + 8 + length : offset + 12 + length]) == (zlib.crc32(name + content),)
+        chunks[name], offset = content, offset + 12 + length
+    width, height, bits, colour = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
+    assert (bits, colour, chunks[b"IEND"]) == (8, 0, b"")
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, width + 1)
     assert not rows[:, 0].any()
     return rows[:, 1:]
 
@@ -81,18 +81,18 @@ def example(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", ["digits_mlp", "digits_cnn", "idx_cnn", "spatial_transformer"])
-def test_a_quick_run_learns_and_ends_in_a_line_of_the_form(name, tmp_path):
-    numbers = ran(name, tmp_path)
-    assert numbers["last_loss"] < 0.9 * numbers["first_loss"]
+def test_a_quick_run_learns_and_prints_a_final_line(name, tmp_path):
+    results = run_example(name, tmp_path)
+    assert results["last_loss"] < 0.9 * results["first_loss"]
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_the_autoencoder_draws_ten_digits_and_what_became_of_them(tmp_path):
-    numbers = ran("autoencoder", tmp_path)
-    assert numbers["last_loss"] < 0.9 * numbers["first_loss"]
-    picture = pixels(tmp_path / "autoencoder.png")
+def test_the_autoencoder_draws_ten_digits_and_their_reconstructions(tmp_path):
+    results = run_example("autoencoder", tmp_path)
+    assert results["last_loss"] < 0.9 * results["first_loss"]
+    picture = read_png(tmp_path / "autoencoder.png")
     assert picture.shape == (2 * 10 * 8, 10 * 10 * 8)  # two rows of ten framed 8x8 digits, scaled by 8
     digits = mg.data.digits()
     first = next(k for k, y in enumerate(digits.test_y.tolist()) if y == 0)
@@ -103,10 +103,12 @@ def test_the_autoencoder_draws_ten_digits_and_what_became_of_them(tmp_path):
 @pytest.mark.nightly
 def test_the_image_warper_needs_no_pytorch_and_warps_letters_upright(tmp_path):
     (tmp_path / "torch.py").write_text("raise ImportError('PyTorch was asked for')")
-    numbers = ran("image_warper", tmp_path, PYTHONPATH=f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
-    assert numbers["letters"] == 40
-    assert BARS["image_warper"](numbers)
-    assert pixels(tmp_path / "image_warper.png").shape == (2 * 34 * 3, 10 * 34 * 3)
+    results = run_example(
+        "image_warper", tmp_path, PYTHONPATH=f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    )
+    assert results["letters"] == 40
+    assert THRESHOLDS["image_warper"](results)
+    assert read_png(tmp_path / "image_warper.png").shape == (2 * 34 * 3, 10 * 34 * 3)
 
 
 @pytest.mark.nightly
@@ -118,8 +120,8 @@ def test_files_in_mnist_s_folder_are_read_instead_of_the_digits(tmp_path):
         large = (np.pad(x[:250, 0].numpy().repeat(3, 1).repeat(3, 2), ((0, 0), (2, 2), (2, 2))) * 255).astype(np.uint8)
         mg.data.write_idx(folder / f"{part}-images-idx3-ubyte", large)
         mg.data.write_idx(folder / f"{part}-labels-idx1-ubyte", y[:250].numpy().astype(np.uint8))
-    numbers = ran("idx_cnn", tmp_path)
-    assert (numbers["images"], numbers["pixels"]) == (250, 28 * 28)
+    results = run_example("idx_cnn", tmp_path)
+    assert (results["images"], results["pixels"]) == (250, 28 * 28)
 
 
 @pytest.mark.parity
@@ -129,15 +131,15 @@ def test_the_warper_s_picture_is_pytorch_s(torch, format, example, tmp_path):
     from safetensors.torch import save_file
 
     torch.manual_seed(0)
-    theirs, path = network(), tmp_path / f"warper.{format}"
-    (torch.save if format == "pt" else save_file)(theirs.state_dict(), path)
+    torch_model, path = network(), tmp_path / f"warper.{format}"
+    (torch.save if format == "pt" else save_file)(torch_model.state_dict(), path)
     warper = example("image_warper")
-    ours = warper["Warper"]()
-    ours.load_state_dict(mg.load(path))
+    mg_model = warper["Warper"]()
+    mg_model.load_state_dict(mg.load(path))
     with mg.random.fork_rng():
         mg.manual_seed(0)
         shapes, _, _ = warper["letters"](20)
-    same_picture(torch, ours, theirs, shapes)
+    assert_same_picture(torch, mg_model, torch_model, shapes)
 
 
 @pytest.mark.nightly
@@ -146,47 +148,51 @@ def test_the_trained_warper_s_picture_is_pytorch_s(torch, example):
     """Load the weights shipped with the example into PyTorch."""
     from safetensors.torch import load_file
 
-    warper, theirs = example("image_warper"), network()
-    theirs.load_state_dict(load_file(warper["WEIGHTS"]))
-    ours = warper["Warper"]()
-    ours.load_state_dict(mg.load(warper["WEIGHTS"]))
+    warper, torch_model = example("image_warper"), network()
+    torch_model.load_state_dict(load_file(warper["WEIGHTS"]))
+    mg_model = warper["Warper"]()
+    mg_model.load_state_dict(mg.load(warper["WEIGHTS"]))
     with mg.random.fork_rng():
         mg.manual_seed(1)
         shapes, _, _ = warper["letters"](20)
-    same_picture(torch, ours, theirs, shapes)
+    assert_same_picture(torch, mg_model, torch_model, shapes)
 
 
-def same_picture(torch, ours, theirs, shapes):
+def assert_same_picture(torch, mg_model, torch_model, shapes):
     with mg.no_grad(), torch.no_grad():
-        mine, its = ours(shapes).numpy(), theirs(torch.from_numpy(shapes.numpy())).numpy()
-    assert mine.shape == (20, 1, 32, 32)
-    assert np.abs(its - shapes.numpy()).max() > 0.5  # something was warped
-    np.testing.assert_allclose(mine, its, rtol=0, atol=PICTURE)
+        actual, expected = mg_model(shapes).numpy(), torch_model(torch.from_numpy(shapes.numpy())).numpy()
+    assert actual.shape == (20, 1, 32, 32)
+    assert np.abs(expected - shapes.numpy()).max() > 0.5  # something was warped
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=PICTURE)
 
 
-def test_letters_upright_are_letters_as_they_lie_seen_from_where_they_say(example):
+def test_the_transformations_turn_letters_upright(example):
     """The formulas of the letters agree with the transformations that the network should predict."""
     with mg.random.fork_rng():
         mg.manual_seed(0)
-        lying, upright, theta = example("image_warper")["letters"](30)
+        distorted, upright, theta = example("image_warper")["letters"](30)
     F = mg.functional
-    back = F.grid_sample(lying, F.affine_grid(theta, lying.shape, align_corners=False), align_corners=False)
-    before, after = [float(((x - upright) ** 2).mean()) for x in (lying, back)]
+    back = F.grid_sample(distorted, F.affine_grid(theta, distorted.shape, align_corners=False), align_corners=False)
+    before, after = [float(((x - upright) ** 2).mean()) for x in (distorted, back)]
     assert after < 0.05 * before  # the remainder comes from interpolation
 
 
-def recorded():
+def recorded_runs():
     text = (EXAMPLES / "results.txt").read_text(encoding="utf-8")
-    return [read(" ".join(line.split())) for line in text.splitlines() if " device=" in line]
+    return [parse_final_line(" ".join(line.split())) for line in text.splitlines() if " device=" in line]
 
 
-@pytest.mark.parametrize("name", BARS)
-def test_the_full_runs_on_record_reached_what_the_example_asks_for(name):
-    runs = [(seed, numbers) for found, device, seed, numbers in recorded() if (found, device) == (name, "cpu")]
+@pytest.mark.parametrize("name", THRESHOLDS)
+def test_the_recorded_runs_reached_the_thresholds(name):
+    runs = [
+        (seed, results)
+        for example_name, device, seed, results in recorded_runs()
+        if (example_name, device) == (name, "cpu")
+    ]
     assert [seed for seed, _ in runs] == [0, 1, 2]
-    assert all(BARS[name](numbers) for _, numbers in runs)
+    assert all(THRESHOLDS[name](results) for _, results in runs)
 
 
-def test_each_example_says_what_it_is_and_has_its_record():
+def test_each_example_has_recorded_runs():
     names = {path.stem for path in EXAMPLES.glob("*.py")} - {"common", "png"}
-    assert {name for name, *_ in recorded()} == names
+    assert {name for name, *_ in recorded_runs()} == names

@@ -18,9 +18,9 @@ from tiers import NIGHTLY
 
 needs("numpy")
 
-WITHOUT = pytest.mark.needs("taichi")
-DEVICES = ["numpy", pytest.param("cpu", marks=[WITHOUT, pytest.mark.nightly])]
-STEPS, SHARE = (10_000, 2_000) if NIGHTLY else (4_000, 1_000)
+NEEDS_TAICHI = pytest.mark.needs("taichi")
+DEVICES = ["numpy", pytest.param("cpu", marks=[NEEDS_TAICHI, pytest.mark.nightly])]
+STEPS, WARMUP = (10_000, 2_000) if NIGHTLY else (4_000, 1_000)
 INTERRUPTS = 25
 GROWTH = 4 << 20  # bytes that the process may grow by: less than 400 bytes for each of 10,000 steps
 
@@ -37,7 +37,7 @@ def step(mg, parameters, x, labels):
     return loss.item()
 
 
-def model(mg):
+def make_model(mg):
     mg.manual_seed(0)
     parameters = [mg.randn(*shape) * 0.3 for shape in ((8, 16), (16,), (16, 4), (4,))]
     for p in parameters:
@@ -52,8 +52,8 @@ def footprint(mg):
     gc.collect()
     with open("/proc/self/statm") as file:
         resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    found = mg.memory()[mg.get_default_device()]
-    return [found.tensors, found.bytes, found.pooled, found.peak, resident]
+    usage = mg.memory()[mg.get_default_device()]
+    return [usage.tensors, usage.bytes, usage.pooled, usage.peak, resident]
 
 
 def trained(device):
@@ -61,13 +61,13 @@ def trained(device):
     import minigrad as mg
 
     mg.set_default_device(device)
-    made = model(mg)
-    found = []
-    for k in range(SHARE + STEPS + 1):
-        loss = step(mg, *made)
-        if k in (SHARE, SHARE + STEPS):
-            found.append([*footprint(mg), loss])
-    print(json.dumps(found))
+    setup = make_model(mg)
+    rows = []
+    for k in range(WARMUP + STEPS + 1):
+        loss = step(mg, *setup)
+        if k in (WARMUP, WARMUP + STEPS):
+            rows.append([*footprint(mg), loss])
+    print(json.dumps(rows))
 
 
 def interrupted(device):
@@ -76,7 +76,7 @@ def interrupted(device):
 
     mg.set_default_device(device)
     faulthandler.register(signal.SIGUSR1)
-    made, interrupts, computing = model(mg), 0, False
+    setup, interrupts, computing = make_model(mg), 0, False
 
     def interrupt(signal_number, frame):
         nonlocal interrupts, computing
@@ -97,7 +97,7 @@ def interrupted(device):
                     getattr(a.double() if interrupts % 2 else a, name)(*args)
                     (a @ a).relu()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    print(json.dumps([step(mg, *made) for _ in range(20)]), flush=True)
+    print(json.dumps([step(mg, *setup) for _ in range(20)]), flush=True)
 
 
 def calm(device):
@@ -105,11 +105,11 @@ def calm(device):
     import minigrad as mg
 
     mg.set_default_device(device)
-    made = model(mg)
-    print(json.dumps([step(mg, *made) for _ in range(20)]))
+    setup = make_model(mg)
+    print(json.dumps([step(mg, *setup) for _ in range(20)]))
 
 
-def child(call):
+def start_child(call):
     path = os.pathsep.join([os.path.dirname(__file__), *sys.path])
     env = {**os.environ, "PYTHONPATH": path}
     return subprocess.Popen(
@@ -125,8 +125,8 @@ def child(call):
 @pytest.mark.needs("Linux")
 @pytest.mark.nightly
 @pytest.mark.parametrize("device", DEVICES)
-def test_thousands_of_steps_take_no_more_memory_than_the_first(device):
-    process = child(f"trained({device!r})")
+def test_memory_stays_flat_over_thousands_of_steps(device):
+    process = start_child(f"trained({device!r})")
     output, errors = process.communicate(timeout=900)
     assert process.returncode == 0, errors
     (*first, early), (*last, late) = json.loads(output)
@@ -138,14 +138,14 @@ def test_thousands_of_steps_take_no_more_memory_than_the_first(device):
 @pytest.mark.slow
 @pytest.mark.needs("POSIX")
 @pytest.mark.parametrize("device", DEVICES)
-def test_ctrl_c_leaves_a_usable_state_whenever_it_comes(device):
-    process = child(f"interrupted({device!r})")
+def test_ctrl_c_leaves_a_usable_state_at_any_time(device):
+    process = start_child(f"interrupted({device!r})")
     assert process.stdout.readline() == "ready\n", process.stderr.read()
-    end = time.monotonic() + 240
+    deadline = time.monotonic() + 240
     for wait in cycle([0.05, 0.063, 0.076, 0.089, 0.102, 0.115, 0.128]):
         if select.select([process.stdout], [], [], wait)[0]:  # it printed its losses or exited
             break
-        if time.monotonic() > end:
+        if time.monotonic() > deadline:
             process.send_signal(signal.SIGUSR1)  # dump its traceback
             time.sleep(5)
             process.kill()
@@ -153,5 +153,5 @@ def test_ctrl_c_leaves_a_usable_state_whenever_it_comes(device):
         process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
-    calm = child(f"calm({device!r})")
+    calm = start_child(f"calm({device!r})")
     assert json.loads(output) == pytest.approx(json.loads(calm.communicate(timeout=300)[0]), rel=1e-6)

@@ -8,10 +8,10 @@ import pytest
 
 import minigrad as mg
 
-MOVED = mg._MOVED
+RENAMED = mg._MOVED_MODULES
 # The modules of the last tree before the packages were renamed, without those that users do not import by file: below
 # `backends`, `functional`, `cli` and `lessons`.
-BEFORE = """
+OLD_MODULES = """
 autograd autograd.anomaly autograd.function autograd.functional backends check cli creation cuda data data.cifar
 data.collate data.dataset data.freeze data.idx data.known data.loader data.official data.sampler data.shipped
 data.tables data.text data.toys data.transforms data.workers distributed distributed.engine distributed.fitting
@@ -30,7 +30,7 @@ own packages pytorch pytorch.advice pytorch.coverage pytorch.modules pytree rand
 training training.evaluation training.fitting training.history training.progress training.run training.stopping utils
 utils.data value views
 """
-DEPARTED = {
+MOVED_NAMES = {
     "op": ["Plan"],
     "engine": ["get_default_device", "set_default_device"],
     "graph": [
@@ -40,28 +40,28 @@ DEPARTED = {
 }
 
 
-@pytest.mark.parametrize("name", MOVED)
-def test_an_old_path_gives_the_module_itself_with_a_warning(name, monkeypatch):
+@pytest.mark.parametrize("name", RENAMED)
+def test_an_old_path_imports_the_same_module_with_a_warning(name, monkeypatch):
     monkeypatch.delitem(sys.modules, f"minigrad.{name}", raising=False)
     vars(mg).pop(name, None)
-    with pytest.warns(DeprecationWarning, match=rf"minigrad\.{name} has moved to minigrad\.{MOVED[name]};") as warned:
-        found = import_module(f"minigrad.{name}")
+    with pytest.warns(DeprecationWarning, match=rf"minigrad\.{name} has moved to minigrad\.{RENAMED[name]};") as warned:
+        module = import_module(f"minigrad.{name}")
     assert len(warned) == 1
-    assert found is import_module(f"minigrad.{MOVED[name]}")
+    assert module is import_module(f"minigrad.{RENAMED[name]}")
     vars(mg).pop(name, None)
     if "." in name or name in ("layout", "storage"):  # a submodule, or a name that PyTorch uses
         return
     with pytest.warns(DeprecationWarning, match=name) as warned:
-        assert getattr(mg, name) is found
+        assert getattr(mg, name) is module
     assert warned[0].filename == __file__
 
 
-def test_a_statement_is_named_as_the_place():
+def test_the_warning_points_at_the_import_statement():
     code = "import warnings; warnings.simplefilter('error'); from minigrad.graph import Node"
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert 'File "<string>", line 1, in <module>' in child.stderr
     assert child.stderr.endswith(
-        f"minigrad.graph has moved to minigrad.{MOVED['graph']}; the old name will be removed in the next release.\n"
+        f"minigrad.graph has moved to minigrad.{RENAMED['graph']}; the old name will be removed in the next release.\n"
     )
 
 
@@ -72,27 +72,29 @@ def test_public_modules_are_found_without_a_warning(name):
     assert (child.stdout, child.stderr) == (f"minigrad.{mg._ALIASES[name]}\n", "")
 
 
-def test_every_module_of_before_is_found():
-    assert set(MOVED) <= set(BEFORE.split())
-    code = f"from importlib import import_module\nfor name in {BEFORE.split()}: import_module('minigrad.' + name)"
+def test_every_old_module_is_importable():
+    assert set(RENAMED) <= set(OLD_MODULES.split())
+    code = f"from importlib import import_module\nfor name in {OLD_MODULES.split()}: import_module('minigrad.' + name)"
     child = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
     assert child.stderr == ""
 
 
-@pytest.mark.parametrize(("module", "name"), [(module, name) for module, names in DEPARTED.items() for name in names])
-def test_a_name_that_left_its_module_is_found_there_with_a_warning(module, name):
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module, names in MOVED_NAMES.items() for name in names]
+)
+def test_a_moved_name_is_still_available_with_a_warning(module, name):
     vars(mg).pop(module, None)
     with pytest.warns(DeprecationWarning, match=rf"minigrad\.{module} has moved"):
         old = getattr(mg, module)
     with pytest.warns(
-        DeprecationWarning, match=rf"minigrad\.{module}\.{name} has moved to minigrad\.{mg._LEFT[module]}\.\w+;"
+        DeprecationWarning, match=rf"minigrad\.{module}\.{name} has moved to minigrad\.{mg._NEW_MODULES[module]}\.\w+;"
     ) as warned:
-        found = getattr(old, name)
-    assert found is getattr(import_module(f"minigrad.{mg._LEFT[module]}"), mg._RENAMED.get(name, name))
+        value = getattr(old, name)
+    assert value is getattr(import_module(f"minigrad.{mg._NEW_MODULES[module]}"), mg._RENAMED_NAMES.get(name, name))
     assert warned[0].filename == __file__
 
 
-def test_a_name_that_never_was_is_refused_under_the_old_path_too():
+def test_an_unknown_name_raises_under_the_old_path_too():
     code = "from minigrad.graph import no_grad; from minigrad.graph import nonsense"
     child = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False)
     assert "ImportError: cannot import name 'nonsense' from 'minigrad.core.graph'" in child.stderr

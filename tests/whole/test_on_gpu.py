@@ -5,7 +5,7 @@ The tests run in child processes. On a machine with another GPU: ``MINIGRAD_DEVI
 
 import pytest
 
-from children import handfuls, on_device
+from child_processes import group_files, run_on_device
 from needs import needs
 
 FAMILIES = ("elementwise", "indexing", "linalg", "random", "rows", "sorting")
@@ -16,7 +16,7 @@ ON_GPU += [f"backends/taichi/kernels/test_{family}.py" for family in FAMILIES]
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("files", handfuls(ON_GPU, of=1))
+@pytest.mark.parametrize("files", group_files(ON_GPU, size=1))
 def test_tensors_are_the_same_on_a_gpu(files):
     needs("vulkan")
-    on_device("vulkan", files)
+    run_on_device("vulkan", files)

@@ -13,13 +13,13 @@ import minigrad.functional
 from strategies import PARITY
 
 
-def array(*shape):
+def random_array(*shape):
     return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
 
 
 def logistic_regression(torch, F):
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    x = torch.tensor(array(60, 2)).to(device)
+    x = torch.tensor(random_array(60, 2)).to(device)
     y = (x[:, 0] + x[:, 1] > 0).float()
     w = torch.zeros(2, requires_grad=True, device=device)
     b = torch.zeros((), requires_grad=True, device=device)
@@ -32,10 +32,10 @@ def logistic_regression(torch, F):
             b -= 0.5 * b.grad
         w.grad.zero_()
         b.grad.zero_()
-    found = (torch.sigmoid(x @ w + b) >= 0.5).long()
-    hits = ((found == 1) & (y == 1)).sum()
-    misses = ((found == 1) & ~(y == 1)).sum()
-    return w, b, loss, hits, misses, (found == y.long()).float().mean().item()
+    predicted = (torch.sigmoid(x @ w + b) >= 0.5).long()
+    hits = ((predicted == 1) & (y == 1)).sum()
+    misses = ((predicted == 1) & ~(y == 1)).sum()
+    return w, b, loss, hits, misses, (predicted == y.long()).float().mean().item()
 
 
 def spirals(torch, F):
@@ -45,10 +45,15 @@ def spirals(torch, F):
     for j in range(classes):
         rows = slice(count * j, count * (j + 1))
         r = torch.linspace(0, 1, count)
-        t = torch.linspace(j * 4, (j + 1) * 4, count) + torch.tensor(array(count)) * 0.2
+        t = torch.linspace(j * 4, (j + 1) * 4, count) + torch.tensor(random_array(count)) * 0.2
         x[rows] = torch.stack([r * torch.sin(t), r * torch.cos(t)], dim=1)
         y[rows] = j
-    params = [torch.tensor(array(2, 16) / 2), torch.zeros(16), torch.tensor(array(16, 3) / 2), torch.zeros(3)]
+    params = [
+        torch.tensor(random_array(2, 16) / 2),
+        torch.zeros(16),
+        torch.tensor(random_array(16, 3) / 2),
+        torch.zeros(3),
+    ]
     for p in params:
         p.requires_grad_()
     velocities = [torch.zeros_like(p) for p in params]
@@ -63,8 +68,8 @@ def spirals(torch, F):
                 v *= 0.9
                 v += p.grad
                 p -= 0.5 * v
-    _, found = torch.max(logits.data, 1)
-    return loss, found.eq(y.view_as(found)).sum().item(), *params
+    _, predicted = torch.max(logits.data, 1)
+    return loss, predicted.eq(y.view_as(predicted)).sum().item(), *params
 
 
 def recurrent_characters(torch, F):
@@ -72,7 +77,7 @@ def recurrent_characters(torch, F):
     letters = sorted(set(text))
     ids = torch.tensor([letters.index(c) for c in text], dtype=torch.long)
     size, hidden = len(letters), 8
-    params = [torch.tensor(array(n, m) / 10) for n, m in ((size, hidden), (hidden, hidden), (hidden, size))]
+    params = [torch.tensor(random_array(n, m) / 10) for n, m in ((size, hidden), (hidden, hidden), (hidden, size))]
     memory = [torch.zeros_like(p) for p in params]
     for p in params:
         p.requires_grad = True
@@ -98,8 +103,8 @@ def language_model(torch, F):
     torch.manual_seed(1337)
     x = torch.arange(4 * length).view(4, length) % letters
     y = torch.roll(x, -1, dims=1)
-    wte, wpe = (torch.tensor(array(n, width), requires_grad=True) for n in (letters, length))
-    wqkv = torch.tensor(array(width, 3 * width) / 3, requires_grad=True)
+    wte, wpe = (torch.tensor(random_array(n, width), requires_grad=True) for n in (letters, length))
+    wqkv = torch.tensor(random_array(width, 3 * width) / 3, requires_grad=True)
 
     def model(ids, targets=None):
         batch, t = ids.size()
@@ -109,9 +114,9 @@ def language_model(torch, F):
         scores = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
         mask = torch.tril(torch.ones(t, t)).view(1, 1, t, t)
         scores = scores.masked_fill(mask == 0, float("-inf"))
-        again = torch.einsum("bhid,bhjd->bhij", q, k) * (width // heads) ** -0.5
-        again.masked_fill_(torch.ones((t, t), dtype=torch.bool).triu(1), -torch.finfo(again.dtype).max)
-        mixed = (F.softmax(scores, dim=-1) + again.softmax(dim=-1)) / 2 @ v
+        rescored = torch.einsum("bhid,bhjd->bhij", q, k) * (width // heads) ** -0.5
+        rescored.masked_fill_(torch.ones((t, t), dtype=torch.bool).triu(1), -torch.finfo(rescored.dtype).max)
+        mixed = (F.softmax(scores, dim=-1) + rescored.softmax(dim=-1)) / 2 @ v
         h = h + F.gelu(mixed.transpose(1, 2).contiguous().view(batch, t, width))
         logits = h @ wte.t()
         loss = None if targets is None else F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1))
@@ -135,7 +140,7 @@ def language_model(torch, F):
 
 
 def batch_norm_by_hand(torch, F):
-    x = torch.tensor(array(8, 3, 4, 4))
+    x = torch.tensor(random_array(8, 3, 4, 4))
     gamma, beta = torch.ones(3, requires_grad=True), torch.zeros(3, requires_grad=True)
     running_mean, running_var = torch.zeros(3), torch.ones(3)
     var, mean = torch.var_mean(x, dim=(0, 2, 3), unbiased=False, keepdim=True)
@@ -144,13 +149,20 @@ def batch_norm_by_hand(torch, F):
     with torch.no_grad():
         running_mean.mul_(0.9).add_(mean.squeeze(), alpha=0.1)
         running_var.lerp_(x.var([0, 2, 3], unbiased=True), 0.1)
-    theirs = [torch.zeros(3), torch.ones(3)]
-    return y, gamma.grad, running_mean, running_var, F.batch_norm(x, *theirs, gamma, beta, training=True), *theirs
+    running_stats = [torch.zeros(3), torch.ones(3)]
+    return (
+        y,
+        gamma.grad,
+        running_mean,
+        running_var,
+        F.batch_norm(x, *running_stats, gamma, beta, training=True),
+        *running_stats,
+    )
 
 
 def clipped_adam(torch, F):
-    w, b = torch.tensor(array(4, 3), requires_grad=True), torch.zeros(3, requires_grad=True)
-    x, y = torch.tensor(array(12, 4)), torch.tensor([0, 1, 2] * 4)
+    w, b = torch.tensor(random_array(4, 3), requires_grad=True), torch.zeros(3, requires_grad=True)
+    x, y = torch.tensor(random_array(12, 4)), torch.tensor([0, 1, 2] * 4)
     y[::5] = -100
     for rows, targets in zip(x.split(3), y.split(3), strict=True):  # gradients accumulate
         (F.cross_entropy(rows @ w + b, targets, label_smoothing=0.1, ignore_index=-100) / 4).backward()
@@ -165,10 +177,10 @@ def clipped_adam(torch, F):
 
 
 def gradient_penalty(torch, F):
-    w1, w2 = torch.tensor(array(3, 4), requires_grad=True), torch.tensor(array(4, 1), requires_grad=True)
-    x = torch.tensor(array(6, 3)).requires_grad_(True)
+    w1, w2 = torch.tensor(random_array(3, 4), requires_grad=True), torch.tensor(random_array(4, 1), requires_grad=True)
+    x = torch.tensor(random_array(6, 3)).requires_grad_(True)
     out = torch.tanh(x @ w1) @ w2
-    slopes = torch.autograd.grad(
+    gradients = torch.autograd.grad(
         outputs=out,
         inputs=x,
         grad_outputs=torch.ones(out.size()),
@@ -176,7 +188,7 @@ def gradient_penalty(torch, F):
         retain_graph=True,
         only_inputs=True,
     )[0]
-    penalty = ((slopes.view(slopes.size(0), -1).norm(2, dim=1) - 1) ** 2).mean() * 10
+    penalty = ((gradients.view(gradients.size(0), -1).norm(2, dim=1) - 1) ** 2).mean() * 10
     grads = torch.autograd.grad(penalty, (w1, w2), create_graph=True)
     flat = torch.cat([g.reshape(-1) for g in grads])
     return penalty, flat, *torch.autograd.grad(flat.dot(torch.ones_like(flat)), [w1, w2])
@@ -195,11 +207,11 @@ PROGRAMS = [
 
 @pytest.mark.parity
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
-def test_the_program_computes_what_it_does_in_pytorch(program):
+def test_the_program_gives_the_same_results_as_in_pytorch(program):
     import torch
 
-    ours, theirs = program(mg, minigrad.functional), program(torch, torch.nn.functional)
-    for a, b in zip(ours, theirs, strict=True):
+    actual, expected = program(mg, minigrad.functional), program(torch, torch.nn.functional)
+    for a, b in zip(actual, expected, strict=True):
         a, b = (x.detach().cpu().numpy() if hasattr(x, "detach") else np.array(x) for x in (a, b))
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
         np.testing.assert_allclose(a, b, rtol=10 * PARITY["float32"], atol=10 * PARITY["float32"])

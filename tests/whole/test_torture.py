@@ -5,18 +5,18 @@ import gc
 import numpy as np
 import pytest
 
-from minigrad.core.dispatch import kernels_of
+from minigrad.core.dispatch import get_kernels
 from needs import needs
-from torture import _dying, _programs_made, _programs_run, calls, campaigns, programs
-from torture import _running as running
+from torture import _failing, _program_generator, _programs_run, calls, campaigns, programs
+from torture import _runner as running
 
-ALL = [one for theme in campaigns().values() for one in theme]
+CAMPAIGNS = [one for theme in campaigns().values() for one in theme]
 
 
 def parts_of(campaign):
     """Return the number of parts into which the cases of a campaign are split: more if a case may take long."""
-    most = 60 if campaign.seconds >= 300 else 12
-    return most if callable(campaign.many) else min(campaign.many, most)
+    limit = 60 if campaign.seconds >= 300 else 12
+    return limit if callable(campaign.many) else min(campaign.many, limit)
 
 
 def in_parts(campaigns):
@@ -32,24 +32,24 @@ DAILY = ["names of numpy", "pt", "safetensors", "trace", "wrong calls, numpy"]
     "campaign",
     [
         pytest.param(one, id=one.name, marks=[] if one.name in DAILY else [pytest.mark.nightly])
-        for one in ALL
+        for one in CAMPAIGNS
         if one.few
     ],
 )
 def test_first_cases(campaign):
-    cases_pass(campaign, range(campaign.few))
+    assert_cases_pass(campaign, range(campaign.few))
 
 
 @pytest.mark.nightly
-@in_parts([one for one in ALL if one.seconds < 600])
+@in_parts([one for one in CAMPAIGNS if one.seconds < 600])
 def test_all_cases(campaign, part):
-    cases_pass(campaign, cases_of(campaign, part))
+    assert_cases_pass(campaign, cases_of(campaign, part))
 
 
 @pytest.mark.nightly(whole=True)  # a case takes minutes: too long for a slice
-@in_parts([one for one in ALL if one.seconds >= 600])
+@in_parts([one for one in CAMPAIGNS if one.seconds >= 600])
 def test_all_long_cases(campaign, part):
-    cases_pass(campaign, cases_of(campaign, part))
+    assert_cases_pass(campaign, cases_of(campaign, part))
 
 
 def cases_of(campaign, part):
@@ -57,30 +57,30 @@ def cases_of(campaign, part):
     return range(count * part // parts, count * (part + 1) // parts)
 
 
-def cases_pass(campaign, cases):
+def assert_cases_pass(campaign, cases):
     needs(*campaign.needs)
-    found = running.outcome(campaign, cases)
-    assert found.failures == []
-    if found.skipped == found.tried:
+    result = running.run_campaign(campaign, cases)
+    assert result.failures == []
+    if result.skipped == result.ran:
         needs("a larger machine")
 
 
-def test_names_and_numbers():
+def test_campaigns_have_unique_names_and_consistent_counts():
     every = [one for theme in campaigns().values() for one in theme]
     assert len({one.name for one in every}) == len(every)
     for one in every:
         assert 0 <= one.few <= one.count(), one.name
-        assert one.what[:1] == one.what[:1].lower(), one.name
-        assert not one.what.endswith("."), one.name
-        assert "|" not in one.what, one.name
+        assert one.description[:1] == one.description[:1].lower(), one.name
+        assert not one.description.endswith("."), one.name
+        assert "|" not in one.description, one.name
 
 
-def test_deaths_hangs_and_errors_are_told_by_the_case():
-    (dying,) = _dying.CAMPAIGNS
-    found = running.outcome(dying, range(8))
-    assert (found.tried, found.skipped) == (8, 1)
-    assert found.failures[0].startswith("case 1: the process exited with -6: ")
-    assert found.failures[1:] == [
+def test_crashes_hangs_and_errors_are_reported_by_case():
+    (dying,) = _failing.CAMPAIGNS
+    result = running.run_campaign(dying, range(8))
+    assert (result.ran, result.skipped) == (8, 1)
+    assert result.failures[0].startswith("case 1: the process exited with -6: ")
+    assert result.failures[1:] == [
         "case 3: took more than 2 s",
         "case 5: KeyError: 'lost'",
         "case 6: wrong",
@@ -100,7 +100,7 @@ def frozen():
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "text", "found"),
+    ("call", "error", "text", "problem"),
     [
         ("x + 'y'", "DTypeError", "add: a str [...] Python scalar", None),
         ("x + 1", "DTypeError", "add", "it raised no error"),
@@ -134,17 +134,17 @@ def frozen():
         ("minigrad('ops', 'none-such')", "Exit2", "no operation has 'none-such'", None),
     ],
 )
-def test_a_wrong_call_is_held_to_its_class_its_text_its_time_and_no_effect(frozen, call, error, text, found):
-    before = f"x, kept, hidden = mg.ones(2, requires_grad=True), [], __import__('collections').deque()\n{TAKES_LONG}"
-    said = calls.tried(calls.Wrong("here", before, call, error, text))
-    assert said is None if found is None else str(said).startswith(found)
+def test_a_wrong_call_is_checked_for_its_error_time_and_side_effects(frozen, call, error, text, problem):
+    setup = f"x, kept, hidden = mg.ones(2, requires_grad=True), [], __import__('collections').deque()\n{TAKES_LONG}"
+    message = calls.check_call(calls.WrongCall("here", setup, call, error, text))
+    assert message is None if problem is None else str(message).startswith(problem)
 
 
 def test_the_catalogue_has_wrong_calls_of_all_kinds():
-    found = calls.catalogue()
-    assert len(found) >= 200
-    assert len({(one.before, one.call) for one in found}) == len(found)
-    assert all(one.error and one.text for one in found)
+    catalogue = calls.catalogue()
+    assert len(catalogue) >= 200
+    assert len({(one.setup, one.call) for one in catalogue}) == len(catalogue)
+    assert all(one.error and one.message for one in catalogue)
 
 
 def program_of(*lines, orders=1):
@@ -154,25 +154,25 @@ def program_of(*lines, orders=1):
     return _programs_run.Program(leaves, named, (named[-1].name,), orders, parity=False)
 
 
-def test_a_wrong_kernel_is_told_by_the_smallest_program(monkeypatch):
+def test_a_wrong_kernel_is_reported_with_the_smallest_program(monkeypatch):
     needs("taichi")
     program = program_of("x0 + x1", "x0.tanh()", "v1 * v0", "v2[1:]")
-    assert programs._smallest(program, programs._beside) is None
-    monkeypatch.setitem(kernels_of("tanh"), "numpy", lambda a: np.tanh(a) + 1e-9)
-    said = programs._smallest(program, programs._beside)
-    assert said.startswith("v1 = [0.0996679956")
-    assert said.splitlines()[2:] == ["        v1 = x0.tanh()"]
+    assert programs._smallest(program, programs._compare_libraries) is None
+    monkeypatch.setitem(get_kernels("tanh"), "numpy", lambda a: np.tanh(a) + 1e-9)
+    message = programs._smallest(program, programs._compare_libraries)
+    assert message.startswith("v1 = [0.0996679956")
+    assert message.splitlines()[2:] == ["        v1 = x0.tanh()"]
 
 
-def test_what_rounding_decides_is_no_failure():
+def test_differences_due_to_rounding_are_no_failure():
     for text, decided in (("F.floor(x0.sum())", True), ("x0.sum()", False)):
         program = program_of(text, orders=0)
-        found = _programs_run.told(_programs_run.ran(program, _programs_run.minigrad("numpy")))
-        spread = _programs_run.noisy(program, found)
+        actual = _programs_run.describe(_programs_run.run_program(program, _programs_run.minigrad_library("numpy")))
+        spread = _programs_run.rounding_spread(program, actual)
         assert (spread is None) is decided
 
 
-@pytest.mark.parametrize("number", [0, 1])
-def test_a_program_is_made_from_its_number_alone(number):
-    first, again = (str(_programs_made.program(number)) for _ in range(2))
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_program_depends_on_its_seed_alone(seed):
+    first, again = (str(_program_generator.program(seed)) for _ in range(2))
     assert first == again

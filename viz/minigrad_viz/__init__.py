@@ -25,7 +25,7 @@ from minigrad_viz.pictures.html import to_html
 from minigrad_viz.pictures.svg import to_svg
 from minigrad_viz.pictures.text import to_text
 from minigrad_viz.trace import Trace, to_trace
-from minigrad_viz.widget.comparing import Comparison, compare
+from minigrad_viz.widget.comparison import Comparison, compare
 from minigrad_viz.widget.player import play, step, tour
 
 __all__ = [
@@ -53,12 +53,12 @@ __all__ = [
 
 
 # Old module names, deprecated for one release.
-_MOVED = {
-    "broken": "trace.broken",
+RENAMED_MODULES = {
+    "broken": "trace.failed_call",
     "captions": "trace.captions",
-    "comparing": "widget.comparing",
+    "comparing": "widget.comparison",
     "differences": "trace.differences",
-    "following": "widget.following",
+    "following": "widget.sweep_widget",
     "frontend": "pictures.frontend",
     "gaps": "trace.gaps",
     "gradient_flow": "trace.gradient_flow",
@@ -68,42 +68,45 @@ _MOVED = {
     "notebook": "widget.notebook",
     "palette": "pictures.palette",
     "player": "widget.player",
-    "sweeping": "widget.sweeping",
-    "watching": "widget.watching",
+    "sweeping": "widget.sweep_view",
+    "watching": "widget.watcher",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name == "watch":  # imports NumPy
-        from minigrad_viz.widget.watching import watch
+        from minigrad_viz.widget.watcher import watch
 
         return watch
     if name == "sweep":
-        from minigrad_viz.widget.sweeping import sweep
+        from minigrad_viz.widget.sweep_view import sweep
 
         return sweep
     raise AttributeError(f"module 'minigrad_viz' has no attribute {name!r}")
 
 
-class _MovedFinder(Loader):
+class _RenamedModuleFinder(Loader):
     """Meta path finder, the last on `sys.meta_path`, that resolves deprecated module names to the renamed modules."""
 
     @classmethod
     def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        package, _, last = name.partition(".")
-        if package != "minigrad_viz" or last not in _MOVED:
+        package, _, stem = name.partition(".")
+        if package != "minigrad_viz" or stem not in RENAMED_MODULES:
             return None
-        said = f"{name} is deprecated and will be removed in the next release; import minigrad_viz.{_MOVED[last]}."
-        warnings.warn(said, DeprecationWarning, stacklevel=2)
+        message = (
+            f"{name} is deprecated and will be removed in the next release; import "
+            f"minigrad_viz.{RENAMED_MODULES[stem]}."
+        )
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
         return ModuleSpec(name, cls())
 
     def exec_module(self, module: ModuleType) -> None:
         """Replace the placeholder in `sys.modules` with the renamed module."""
-        old = module.__name__
-        sys.modules[old] = import_module(f"minigrad_viz.{_MOVED[old.partition('.')[2]]}")
+        old_name = module.__name__
+        sys.modules[old_name] = import_module(f"minigrad_viz.{RENAMED_MODULES[old_name.partition('.')[2]]}")
 
 
-sys.meta_path.append(_MovedFinder)
+sys.meta_path.append(_RenamedModuleFinder)
 
 
 def load_ipython_extension(shell: Any) -> None:

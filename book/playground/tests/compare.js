@@ -4,21 +4,21 @@
  * traces show, or its mistake.
  */
 
-import { partsOf } from "../../../viz/frontend/src/drawing/cards.js";
+import { formulaParts } from "../../../viz/frontend/src/drawing/cards.js";
 import { formulaMathML, formulaText } from "../../../viz/frontend/src/base/notation.js";
 import { decode } from "../../../viz/frontend/src/model/trace.js";
-import { catalogueOf } from "../catalogue.js";
+import { createCatalogue } from "../catalogue.js";
 import { parse } from "../parser.js";
-import { tapeOf } from "../tape.js";
+import { buildTape } from "../tape.js";
 import { Mistake } from "../tokens.js";
-import { tracerOf } from "../tracing.js";
+import { createTracer } from "../tracer.js";
 
 /** Return all formulas that a player shows for a trace: of nodes, then of edges. */
 function formulasOf(trace) {
   const graph = decode(trace);
   const shown = (at, node) => {
     if (at < 0) return null;
-    const parts = partsOf(graph, node);
+    const parts = formulaParts(graph, node);
     return [formulaText(graph.formulas[at], parts), formulaMathML(graph.formulas[at], parts)];
   };
   return [
@@ -29,8 +29,8 @@ function formulasOf(trace) {
 
 function answer({ text, numbers, expected }) {
   try {
-    const tape = tapeOf(parse(text, catalogue), catalogue);
-    const trace = tracerOf(tape, catalogue).trace(new Map(Object.entries(numbers ?? {})));
+    const tape = buildTape(parse(text, catalogue), catalogue);
+    const trace = createTracer(tape, catalogue).trace(new Map(Object.entries(numbers ?? {})));
     return {
       leaves: [...tape.leaves.keys()],
       trace,
@@ -47,5 +47,5 @@ let input = "";
 process.stdin.setEncoding("utf8");
 for await (const chunk of process.stdin) input += chunk;
 const job = JSON.parse(input);
-const catalogue = catalogueOf(job.catalogue);
+const catalogue = createCatalogue(job.catalogue);
 process.stdout.write(JSON.stringify(job.texts.map(answer)));

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { placeIn } from "../place.js";
-import { linkOf, readLink } from "../link.js";
-import { numbersFor, reachOf } from "../leaves.js";
-import { catalogueOf, distance, settled } from "../catalogue.js";
+import { caretAt } from "../caret.js";
+import { createLink, parseLink } from "../link.js";
+import { initialValues, sliderBound } from "../leaves.js";
+import { createCatalogue, distance, fillPlaceholders } from "../catalogue.js";
 import { parse } from "../parser.js";
-import { tapeOf } from "../tape.js";
-import { Mistake, tokensOf } from "../tokens.js";
+import { buildTape } from "../tape.js";
+import { Mistake, tokenize } from "../tokens.js";
 
 /** A catalogue of a few operations, independent of the real ones. */
 const one = (inputs, js, domain = [-3, 3], attrs = []) => ({
@@ -32,7 +32,7 @@ const ops = {
   clamp: one(1, "clamp(a, min, max)", [-3, 3], ["min", "max"]),
 };
 const operators = { "+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow", neg: "neg" };
-const catalogue = catalogueOf({ ops, operators, functions: Object.fromEntries(Object.keys(ops).map((name) => [name, name])) });
+const catalogue = createCatalogue({ ops, operators, functions: Object.fromEntries(Object.keys(ops).map((name) => [name, name])) });
 
 /** Return an expression in prefix form, as parsed. */
 function understood(text) {
@@ -66,13 +66,13 @@ test("operators bind as in Python", () => {
 });
 
 test("names are normalised as in Python", () => {
-  assert.deepEqual(tokensOf("ℌ_1+α").slice(0, 3).map(({ text }) => text), ["H_1", "+", "α"]);
+  assert.deepEqual(tokenize("ℌ_1+α").slice(0, 3).map(({ text }) => text), ["H_1", "+", "α"]);
 });
 
 /** Return the message of a mistake and the source it points at. */
 function wrong(text) {
   try {
-    tapeOf(parse(text, catalogue), catalogue);
+    buildTape(parse(text, catalogue), catalogue);
   } catch (error) {
     return [error.message.split(".")[0], text.slice(error.from, error.to)];
   }
@@ -163,13 +163,13 @@ test("random input yields a graph, or a mistake with a message and a valid span"
     for (let change = 0; change < 1 + (k % 5); change += 1) letters.splice(next() * letters.length, next() * 3, one(PIECES));
     const text = k % 3 ? letters.join("") : Array.from({ length: next() * 12 }, () => one(PIECES)).join("");
     try {
-      tapeOf(parse(text, catalogue), catalogue);
+      buildTape(parse(text, catalogue), catalogue);
       found.graphs += 1;
     } catch (error) {
       assert.ok(error instanceof Mistake, `${JSON.stringify(text)}: ${error.stack}`);
       assert.match(error.message, /^[“\p{L}].+[.?]$/su, text);
       assert.ok(0 <= error.from && error.from <= error.to && error.to <= text.length, JSON.stringify(text));
-      const { line, caret } = placeIn(text, error);
+      const { line, caret } = caretAt(text, error);
       assert.ok([...caret].length <= Math.max(1, [...line].length), JSON.stringify(text));
       found.mistakes += 1;
     }
@@ -185,7 +185,7 @@ test("misspelt functions get suggestions", () => {
 });
 
 test("names of Object.prototype are ordinary leaves", () => {
-  const { leaves } = tapeOf(parse("constructor*toString + __proto__", catalogue), catalogue);
+  const { leaves } = buildTape(parse("constructor*toString + __proto__", catalogue), catalogue);
   assert.deepEqual([...leaves.keys()], ["constructor", "toString", "__proto__"]);
   assert.match(wrong("constructor(a)")[0], /Unknown function/);
 });
@@ -193,44 +193,44 @@ test("names of Object.prototype are ordinary leaves", () => {
 test("constants are formatted in formulas as the player formats them", () => {
   const hole = (place, least = 0) => String.fromCharCode(0xe000 + 8 * place + least);
   const template = { text: `x\uf8f1${hole(2, 5)}\uf8f2 + ${hole(1)}`, mathml: `<mrow>${hole(2)}</mrow>` };
-  const found = (x) => Object.values(settled(template, 2, [x]));
+  const found = (x) => Object.values(fillPlaceholders(template, 2, [x]));
   assert.deepEqual(found(2), [`x² + ${hole(1)}`, "<mrow><mn>2</mn></mrow>"]);
   assert.deepEqual(found(-1), [`x⁻¹ + ${hole(1)}`, "<mrow><mrow><mo>−</mo><mn>1</mn></mrow></mrow>"]);
   assert.equal(found(-0.5)[0], `x^(−0.5) + ${hole(1)}`);
 });
 
 test("new leaves get values inside the domains of their operations, and old ones keep theirs", () => {
-  const numbers = (text, known = new Map()) => [...numbersFor(tapeOf(parse(text, catalogue), catalogue), known, catalogue)];
+  const numbers = (text, known = new Map()) => [...initialValues(buildTape(parse(text, catalogue), catalogue), known, catalogue)];
   assert.deepEqual(numbers("a*b + c"), [["a", 2], ["b", -3], ["c", 0.5]]); // prettier-ignore
   assert.deepEqual(numbers("a + log(b)"), [["a", 2], ["b", 0.5]]); // prettier-ignore
   assert.deepEqual(numbers("b + a", new Map([["a", 7]])), [["b", 2], ["a", 7]]); // prettier-ignore
 });
 
 test("a slider's range includes its value, and never shrinks", () => {
-  assert.deepEqual([2, 5, 7, -99, 100, 101].map((x) => reachOf(x)), [5, 10, 10, 100, 1000, 1000]);
-  assert.deepEqual([reachOf(5, 5), reachOf(2, 10), reachOf(11, 10)], [5, 10, 20]);
-  assert.ok(reachOf(1e300) > 1e300);
-  assert.deepEqual([reachOf(0), reachOf(-0), reachOf(1e-300)], [5, 5, 5]);
-  assert.ok([1e308, -Number.MAX_VALUE].every((x) => Number.isFinite(2 * reachOf(x))));
+  assert.deepEqual([2, 5, 7, -99, 100, 101].map((x) => sliderBound(x)), [5, 10, 10, 100, 1000, 1000]);
+  assert.deepEqual([sliderBound(5, 5), sliderBound(2, 10), sliderBound(11, 10)], [5, 10, 20]);
+  assert.ok(sliderBound(1e300) > 1e300);
+  assert.deepEqual([sliderBound(0), sliderBound(-0), sliderBound(1e-300)], [5, 5, 5]);
+  assert.ok([1e308, -Number.MAX_VALUE].every((x) => Number.isFinite(2 * sliderBound(x))));
 });
 
 test("a link round-trips", () => {
   const shared = { text: "h = a*b;\n<b>& #1 + h", numbers: new Map([["a", 2.5], ["α", -1e-7], ["z", -0], ["__proto__", 3]]) }; // prettier-ignore
-  assert.deepEqual(readLink(linkOf(shared)), shared);
+  assert.deepEqual(parseLink(createLink(shared)), shared);
 });
 
 test("malformed links are handled", () => {
-  assert.equal(readLink(""), null);
-  assert.equal(readLink("#playground"), null);
-  assert.equal(readLink("#f=%20"), null);
-  const { text, numbers } = readLink("#f=a%ZZ&n=a:nan,b:1e999,c:x,<b>:1,d,:2,e:1:2,ok:3,ok2:−4");
+  assert.equal(parseLink(""), null);
+  assert.equal(parseLink("#playground"), null);
+  assert.equal(parseLink("#f=%20"), null);
+  const { text, numbers } = parseLink("#f=a%ZZ&n=a:nan,b:1e999,c:x,<b>:1,d,:2,e:1:2,ok:3,ok2:−4");
   assert.equal(text, "a%ZZ");
   assert.deepEqual([...numbers], [["e", 1], ["ok", 3], ["ok2", -4]]); // prettier-ignore
-  assert.ok(readLink(`#f=${"a".repeat(90_000)}&n=${"a:1,".repeat(5000)}`).text.length < 21_000);
+  assert.ok(parseLink(`#f=${"a".repeat(90_000)}&n=${"a:1,".repeat(5000)}`).text.length < 21_000);
 });
 
 test("carets are below the span, also in a long line", () => {
-  const at = (text, from, to) => Object.values(placeIn(text, { from, to }));
+  const at = (text, from, to) => Object.values(caretAt(text, { from, to }));
   assert.deepEqual(at("a + b", 2, 3), ["a + b", "  ^"]);
   assert.deepEqual(at("a\nb ^ 2\nc", 4, 5), ["b ^ 2", "  ^"]);
   assert.deepEqual(at("", 0, 0), ["", "^"]);

@@ -5,7 +5,7 @@ A derivative rule applied to formulas prints itself, so the displayed formula ca
 >>> from minigrad import OPS
 >>> local_derivative(OPS["tanh"], 0, "y", ["a"]).latex()
 '1 - y \\\\cdot y'
->>> local_derivative(OPS["mul"], 0, "c", ["a", -3.0]).text()
+>>> local_derivative(OPS["mul"], 0, "c", ["a", -3.0]).formula()
 '−3'
 
 An op declares its formula in a subset of LaTeX, which `reading` parses; LaTeX, MathML, plain text and JavaScript are
@@ -19,13 +19,16 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
 
-from minigrad.backends.formula.writing import LATEX, MATHML, TEXT, write
+from minigrad.backends.formula.printer import LATEX, MATHML, TEXT, print_formula
+from minigrad.core.deprecation import deprecated_names
 from minigrad.core.op import Op, Operand
 
-__all__ = ["Formula", "Phrase", "expression", "local_derivative", "product"]
+__all__ = ["Formula", "RawFormula", "expression", "local_derivative", "product"]
+
+__getattr__ = deprecated_names(__name__, {"Phrase": "RawFormula"})
 
 
-class Phrase(NamedTuple):
+class RawFormula(NamedTuple):
     """A formula without an operation: what an op displays for a rule that is too long to print itself."""
 
     formula: str
@@ -43,7 +46,7 @@ class Formula(Operand):
     def __init__(
         self,
         value: str | float | None = None,
-        op: Op | Phrase | None = None,
+        op: Op | RawFormula | None = None,
         args: tuple[Formula, ...] = (),
         attrs: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
@@ -57,29 +60,29 @@ class Formula(Operand):
         if op.name == "where" and isinstance(inputs[0], bool):
             return inputs[1] if inputs[0] else inputs[2]
         args = tuple([x if isinstance(x, Formula) else Formula(x) for x in inputs])
-        simpler = _simpler(op, args)
-        return Formula(op=op, args=args, attrs=attrs) if simpler is None else simpler
+        simplified = _simplify(op, args)
+        return Formula(op=op, args=args, attrs=attrs) if simplified is None else simplified
 
     def latex(self) -> str:
         """Return LaTeX for math mode."""
-        return write(self, LATEX)[0].replace("‖", r"\|")
+        return print_formula(self, LATEX)[0].replace("‖", r"\|")
 
     def mathml(self) -> str:
         """Return a complete ``<math>`` element."""
-        return f'<math xmlns="http://www.w3.org/1998/Math/MathML">{write(self, MATHML)[0]}</math>'
+        return f'<math xmlns="http://www.w3.org/1998/Math/MathML">{print_formula(self, MATHML)[0]}</math>'
 
-    def text(self) -> str:
+    def formula(self) -> str:
         """Return one line of Unicode text."""
-        return write(self, TEXT)[0]
+        return print_formula(self, TEXT)[0]
 
     def __bool__(self) -> NoReturn:
         raise TypeError(
-            f"The truth value of the formula {self.text()} is undefined.\n"
+            f"The truth value of the formula {self.formula()} is undefined.\n"
             "  Write where(condition, a, b) in a rule instead of if, and, or, not."
         )
 
     def __repr__(self) -> str:
-        return f"Formula({self.text()})"
+        return f"Formula({self.formula()})"
 
 
 _ONE = Formula(1.0)  # the g of a local derivative, compared by identity: a user's own 1.0 is not simplified
@@ -105,7 +108,7 @@ def local_derivative(
     """
     if isinstance(op.shown[0 if op.variadic else slot], str):
         return None  # it displays the full product
-    return _run(op, slot, _ONE, output, operands, static or {})
+    return _apply_rule(op, slot, _ONE, output, operands, static or {})
 
 
 def product(
@@ -116,42 +119,44 @@ def product(
     The arguments are those of `local_derivative`.
 
     >>> from minigrad import OPS
-    >>> product(OPS["matmul"], 0, "c", ["a", "b"]).text()
+    >>> product(OPS["matmul"], 0, "c", ["a", "b"]).formula()
     'g bᵀ'
     """
-    return _run(op, slot, Formula("g"), output, operands, static or {})
+    return _apply_rule(op, slot, Formula("g"), output, operands, static or {})
 
 
-def _run(
+def _apply_rule(
     op: Op, slot: int, g: Formula, output: str | float, operands: Sequence[str | float], static: Mapping[str, Any]
 ) -> Formula | None:
     rule: Any = op.shown[0 if op.variadic else slot]
     if rule is None:
         return None
     names: dict[str, Any] = {name: name for name in (*op.aux, *op.attrs)} | dict.fromkeys(op.shapes, ()) | dict(static)
-    kept = {name: Formula(x) if isinstance(x, str | float) else x for name, x in names.items()}
+    arguments = {name: Formula(x) if isinstance(x, str | float) else x for name, x in names.items()}
     y = (Formula(output),) * op.outputs if op.outputs > 1 else Formula(output)
-    given = [Formula(x) for x in operands]
+    operand_formulas = [Formula(x) for x in operands]
     if isinstance(rule, str):
-        parts = zip(op.parts, y, strict=True) if isinstance(y, tuple) else [("y", y)]
-        own = given[slot : slot + 1] if op.variadic else given
-        kept |= dict(zip(op.inputs, own, strict=True)) | {"g": g, "slot": Formula(float(slot))} | dict(parts)
-        return Formula(
-            op=Phrase(rule, tuple(kept)),
-            args=tuple([_shown(x) for x in kept.values()]),
+        parts = zip(op.output_names, y, strict=True) if isinstance(y, tuple) else [("y", y)]
+        shown_operands = operand_formulas[slot : slot + 1] if op.variadic else operand_formulas
+        arguments |= (
+            dict(zip(op.inputs, shown_operands, strict=True)) | {"g": g, "slot": Formula(float(slot))} | dict(parts)
         )
-    derivative = rule(g, y, *given, **kept)
+        return Formula(
+            op=RawFormula(rule, tuple(arguments)),
+            args=tuple([_attribute_formula(x) for x in arguments.values()]),
+        )
+    derivative = rule(g, y, *operand_formulas, **arguments)
     return derivative if isinstance(derivative, Formula) else Formula(derivative)
 
 
-def _shown(x: Any) -> Formula:
+def _attribute_formula(x: Any) -> Formula:
     """Return an attribute as a formula, whatever its type."""
     if isinstance(x, Formula):
         return x
     return Formula(float(x) if isinstance(x, int) and not isinstance(x, bool) else str(x))
 
 
-def _simpler(op: Op, args: tuple[Formula, ...]) -> Any:
+def _simplify(op: Op, args: tuple[Formula, ...]) -> Any:
     """Return the simplified result of an operation on `args` if the full form would be noise; else None."""
     match op.name, args:
         case "mul", (x, y) if x is _ONE or y is _ONE:

@@ -11,13 +11,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from minigrad.backends.formula import Formula
-from minigrad.backends.formula.calculating import LETTERS, OURS, Language, Unwritable, applied, check, rule_text
+from minigrad.backends.formula.codegen import (
+    FUNCTION_NAMES,
+    OPERAND_NAMES,
+    TargetLanguage,
+    Unwritable,
+    check_scalar_op,
+    op_code,
+    rule_code,
+)
 from minigrad.core.op import Op
 
-__all__ = ["TAICHI", "literal", "rules", "value"]
+__all__ = ["TAICHI", "float_literal", "forward_code", "gradient_codes"]
 
-_LONGER = {"max": "maximum", "min": "minimum", "leakyrelu": "leaky_relu", "not": "logical_not"}
-FUNCTIONS = {name: f"{_LONGER.get(name, name)}_of" for name in OURS.split()}
+_OP_NAMES = {"max": "maximum", "min": "minimum", "leakyrelu": "leaky_relu", "not": "logical_not"}
+FUNCTIONS = {name: f"{_OP_NAMES.get(name, name)}_of" for name in FUNCTION_NAMES.split()}
 FUNCTIONS |= {name: f"ti.{name}" for name in ("sin", "cos", "tan", "tanh", "exp", "log", "floor", "ceil")}
 FUNCTIONS |= {name: name for name in ("sinh", "cosh", "log2", "erf", "isnan", "isinf", "isfinite")}
 FUNCTIONS |= {f"arc{name}": f"a{name}_of" for name in ("sin", "cos", "tan")}
@@ -25,16 +33,16 @@ FUNCTIONS |= {f"ar{name}": f"a{name}" for name in ("sinh", "cosh")} | {"artanh":
 FUNCTIONS |= {"ln": "ti.log", "trunc": "truncated", "round": "rounded", "remainder": "modulo", "sigma": "sigmoid"}
 
 
-def literal(x: float) -> str:
+def float_literal(x: float) -> str:
     """Return a float literal, never an integer literal, which Taichi would give an integer type."""
     if not math.isfinite(x):
         return "nan" if math.isnan(x) else "inf" if x > 0 else "(-inf)"
-    text = repr(float(x))
-    return f"({text})" if text.startswith("-") else text
+    digits = repr(float(x))
+    return f"({digits})" if digits.startswith("-") else digits
 
 
-TAICHI = Language(
-    reader="Taichi",
+TAICHI = TargetLanguage(
+    runtime_name="Taichi",
     functions=FUNCTIONS,
     helpers={name: f"ti.{name}" for name in ("abs", "exp", "pow", "sqrt")}
     | {name: name for name in ("expm1", "log1p", "quotient", "softplus")},
@@ -48,42 +56,42 @@ TAICHI = Language(
         r"\ne": "(({} == {}) == 0)",  # in Taichi nan != nan is false
     },
     logic={r"\lor": "({} | {})", r"\land": "({} & {})", r"\oplus": "(({} == {}) == 0)"},
-    choice="ti.select({}, {}, {})",
-    truth="(({} == 0.0) == 0)",
-    null=lambda name: {"min": "(-inf)", "max": "inf"}.get(name, "nan"),  # a missing bound
-    literal=literal,
+    conditional="ti.select({}, {}, {})",
+    is_true="(({} == 0.0) == 0)",
+    missing_attr=lambda name: {"min": "(-inf)", "max": "inf"}.get(name, "nan"),  # a missing bound
+    literal=float_literal,
 )
 
 
-def value(op: Op, fixed: Mapping[str, Any]) -> str:
+def forward_code(op: Op, fixed: Mapping[str, Any]) -> str:
     """Return code for `op` on a, b, …: its operands, then its attributes except those that are `fixed`.
 
     Raises Unwritable if Taichi does not support its formula.
 
     >>> from minigrad import OPS
-    >>> value(OPS["softsign"], {})
+    >>> forward_code(OPS["softsign"], {})
     '(a / (1.0 + ti.abs(a)))'
     """
-    check(op)
-    names = _names(op, fixed)
-    return applied(op, names, {name: fixed.get(name, names.get(name)) for name in op.attrs}, TAICHI)
+    check_scalar_op(op)
+    names = _operand_names(op, fixed)
+    return op_code(op, names, {name: fixed.get(name, names.get(name)) for name in op.attrs}, TAICHI)
 
 
-def rules(op: Op, fixed: Mapping[str, Any]) -> tuple[str | None, ...]:
+def gradient_codes(op: Op, fixed: Mapping[str, Any]) -> tuple[str | None, ...]:
     """Return code for the gradient of each operand, of g and y too; None without a derivative. Raises Unwritable.
 
     >>> from minigrad import OPS
-    >>> rules(OPS["elu"], {})     # the attribute alpha is called b
+    >>> gradient_codes(OPS["elu"], {})     # the attribute alpha is called b
     ('ti.select((a <= 0.0), (g * (b * ti.exp(ti.select((a < 0.0), a, 0.0)))), g)',)
     """
-    check(op)
-    names = _names(op, fixed)
+    check_scalar_op(op)
+    names = _operand_names(op, fixed)
     attrs = {name: fixed[name] if name in fixed else Formula(names[name]) for name in op.attrs}
-    return tuple([rule and rule_text(op, rule, names, attrs, TAICHI) for rule in op.rules])
+    return tuple([rule and rule_code(op, rule, names, attrs, TAICHI) for rule in op.rules])
 
 
-def _names(op: Op, fixed: Mapping[str, Any]) -> dict[str, str]:
-    taken = (*op.inputs, *[name for name in op.attrs if name not in fixed])
-    if len(taken) > len(LETTERS):
-        raise Unwritable(f"{op.name} has more than {len(LETTERS)} operands and attributes.")
-    return dict(zip(taken, LETTERS, strict=False))
+def _operand_names(op: Op, fixed: Mapping[str, Any]) -> dict[str, str]:
+    names = (*op.inputs, *[name for name in op.attrs if name not in fixed])
+    if len(names) > len(OPERAND_NAMES):
+        raise Unwritable(f"{op.name} has more than {len(OPERAND_NAMES)} operands and attributes.")
+    return dict(zip(names, OPERAND_NAMES, strict=False))

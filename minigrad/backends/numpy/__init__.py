@@ -14,59 +14,59 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.limits import beyond
+from minigrad.backends.limits import size_error
 from minigrad.backends.numpy.arrays import DEVICE
-from minigrad.core.dispatch import Kernel, raw_numbers, runner
+from minigrad.core.dispatch import Kernel, register_raw_types, register_runner
 from minigrad.core.dtypes import DTYPES
 from minigrad.core.errors import ShapeError
-from minigrad.core.packages import check
-from minigrad.core.storage import Allocator, add_memory
+from minigrad.core.packages import check_package
+from minigrad.core.storage import Allocator, register_device
 
-__all__ = ["DEVICE", "quiet"]
+__all__ = ["DEVICE", "quiet_context"]
 
-check("numpy")  # before a kernel uses a function that older versions lack
+check_package("numpy")  # before a kernel uses a function that older versions lack
 
-_entered = contextvars.ContextVar("entered", default=False)
+_is_quiet = contextvars.ContextVar("entered", default=False)
 
 
-class _Quiet(threading.local):
+class _QuietContext(threading.local):
     """A per-thread context in which NumPy does not warn."""
 
     def __init__(self) -> None:
         context = contextvars.copy_context()
         context.run(np.seterr, all="ignore")
-        context.run(_entered.set, True)
+        context.run(_is_quiet.set, True)
         self.run = context.run
 
 
-quiet = _Quiet()
+quiet_context = _QuietContext()
 
 
-def _quietly(kernel: Kernel, *inputs: Any, **attrs: Any) -> Any:
+def _call_quietly(kernel: Kernel, *inputs: Any, **attrs: Any) -> Any:
     """Call `kernel` in that context. It cannot be entered twice, and a kernel may itself compute with tensors."""
     try:
-        return kernel(*inputs, **attrs) if _entered.get() else quiet.run(kernel, *inputs, **attrs)
+        return kernel(*inputs, **attrs) if _is_quiet.get() else quiet_context.run(kernel, *inputs, **attrs)
     except IndexError as error:  # from NumPy, for an index that only the kernel can check
         raise error if isinstance(error, ShapeError) else ShapeError(f"index out of range: {error}") from None
     except ValueError as error:
-        if (said := beyond(kernel, inputs, attrs, error)) is None:
+        if (shape_error := size_error(kernel, inputs, attrs, error)) is None:
             raise
-        raise said from None
+        raise shape_error from None
 
 
-@runner(DEVICE)
+@register_runner(DEVICE)
 def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: Any = None) -> Any:
     """Call `kernel`, writing the result to `out` if given; convert scalar results to 0-d arrays."""
     if out is not None:
         if isinstance(kernel, np.ufunc):
-            return _quietly(kernel, *inputs, out=out, casting="unsafe")
+            return _call_quietly(kernel, *inputs, out=out, casting="unsafe")
         if "out" in (getattr(kernel, "__kwdefaults__", None) or ()):  # it may write only some elements
-            return _quietly(kernel, *inputs, **attrs, out=out)
-        found = _quietly(kernel, *inputs, **attrs)
-        for into, numbers in zip(out, found, strict=True) if isinstance(out, tuple) else ((out, found),):
-            np.copyto(into, numbers, casting="unsafe")
+            return _call_quietly(kernel, *inputs, **attrs, out=out)
+        results = _call_quietly(kernel, *inputs, **attrs)
+        for target, values in zip(out, results, strict=True) if isinstance(out, tuple) else ((out, results),):
+            np.copyto(target, values, casting="unsafe")
         return out
-    result = _quietly(kernel, *inputs, **attrs)
+    result = _call_quietly(kernel, *inputs, **attrs)
     if isinstance(result, tuple):
         return tuple([np.asarray(x) if isinstance(x, np.generic) else x for x in result])
     return result if isinstance(result, np.ndarray) else np.asarray(result)
@@ -82,7 +82,7 @@ def run_raw(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -
     return result if isinstance(result, np.ndarray | tuple) else np.asarray(result)
 
 
-add_memory(
+register_device(
     DEVICE,
     np.ndarray,
     Allocator(
@@ -94,7 +94,7 @@ add_memory(
         type(None),
     ),
 )
-raw_numbers(
+register_raw_types(
     DEVICE,
     (np.ndarray, *[np.dtype(name).type for name in DTYPES]),
     run_raw,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE, Array, Shape
-from minigrad.backends.numpy.threads import shared
+from minigrad.backends.numpy.threads import parallel_for
 from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
@@ -21,7 +21,8 @@ __all__: list[str] = []
 Pair = tuple[int, int]
 Window = Any  # size, stride, padding, dilation: minigrad.ops.conv.Window
 
-BLOCK = 2**18  # elements of the columns that a thread builds at a time: 1 MiB of float32, about the size of its cache
+# Elements of the columns that a thread builds at a time: 1 MiB of float32, about the size of its cache.
+COLUMN_ELEMENTS = 2**18
 
 
 def grid(shape: Shape, window: Window) -> Shape:
@@ -30,26 +31,26 @@ def grid(shape: Shape, window: Window) -> Shape:
     return tuple([(n + sum(pad) - dilation * (size - 1) - 1) // stride + 1 for n, size, stride, pad, dilation in lines])
 
 
-def windows(a: Array, places: Shape, size: Pair, stride: Pair, dilation: Pair) -> Array:
+def window_view(a: Array, out_size: Shape, size: Pair, stride: Pair, dilation: Pair) -> Array:
     """Return a view of `a` (…, H, W) as (…, kH, kW, oH, oW): the element under each tap at each window position."""
     *steps, down, right = a.strides
-    spots = (dilation[0] * down, dilation[1] * right, stride[0] * down, stride[1] * right)
-    return np.lib.stride_tricks.as_strided(a, (*a.shape[:-2], *size, *places), (*steps, *spots))
+    window_strides = (dilation[0] * down, dilation[1] * right, stride[0] * down, stride[1] * right)
+    return np.lib.stride_tricks.as_strided(a, (*a.shape[:-2], *size, *out_size), (*steps, *window_strides))
 
 
-def padded(shape: Shape, window: Window, dtype: Any) -> tuple[Array, Array, Any]:
+def padded_zeros(shape: Shape, window: Window, dtype: Any) -> tuple[Array, Array, Any]:
     """Return zeros for padded images of `shape`, a view of their interior, and the index of its part of the images."""
     lines = list(zip(shape[-2:], window.padding, strict=True))
-    room: Array = np.zeros((*shape[:-2], *[n + sum(pad) for n, pad in lines]), dtype)
-    inside = tuple([slice(max(before, 0), before + n + min(after, 0)) for n, (before, after) in lines])
-    part = tuple([slice(max(-before, 0), n + min(after, 0)) for n, (before, after) in lines])
-    return room, room[(..., *inside)], (..., *part)
+    zeros: Array = np.zeros((*shape[:-2], *[n + sum(pad) for n, pad in lines]), dtype)
+    interior = tuple([slice(max(before, 0), before + n + min(after, 0)) for n, (before, after) in lines])
+    source_index = tuple([slice(max(-before, 0), n + min(after, 0)) for n, (before, after) in lines])
+    return zeros, zeros[(..., *interior)], (..., *source_index)
 
 
-def cut(shape: Shape, inside: Array, part: Any) -> Array:
-    """Return images of `shape` with `inside` at index `part`, and zeros where negative padding cropped."""
-    x = np.zeros(shape, inside.dtype)
-    x[part] = inside
+def crop(shape: Shape, interior: Array, index: Any) -> Array:
+    """Return images of `shape` with `interior` at index `index`, and zeros where negative padding cropped."""
+    x = np.zeros(shape, interior.dtype)
+    x[index] = interior
     return x
 
 
@@ -57,7 +58,7 @@ def slices(count: int, step: int) -> list[slice]:
     return [slice(start, min(start + step, count)) for start in range(0, count, step)]
 
 
-def columns_of(x: Array, window: Window, groups: int) -> Iterator[tuple[tuple[slice, ...], Array]]:
+def iter_columns(x: Array, window: Window, groups: int) -> Iterator[tuple[tuple[slice, ...], Array]]:
     """Yield the index in the output and the columns of a few images, or of a few rows of one.
 
     Columns are (groups, C / groups * kH * kW, images, rows * oW), valid until the next iteration.
@@ -65,44 +66,50 @@ def columns_of(x: Array, window: Window, groups: int) -> Iterator[tuple[tuple[sl
     count, channels = x.shape[:2]
     (kh, kw), (sh, sw), _, (dh, dw) = window
     oh, ow = grid(x.shape, window)
-    line = max(channels * kh * kw * ow, 1)  # elements in the columns of one output row
-    most, rows = max(1, min(count, BLOCK // (line * oh))), max(1, min(oh, BLOCK // line))
+    row_elements = max(channels * kh * kw * ow, 1)  # elements in the columns of one output row
+    max_images, rows = (
+        max(1, min(count, COLUMN_ELEMENTS // (row_elements * oh))),
+        max(1, min(oh, COLUMN_ELEMENTS // row_elements)),
+    )
     if window[:3] == ((1, 1), (1, 1), ((0, 0), (0, 0))):  # an image is its own columns
-        for images in slices(count, most):
+        for images in slices(count, max_images):
             columns = x[images].swapaxes(0, 1).reshape(groups, channels // groups, -1, oh * ow)
             yield (images, slice(None), slice(0, oh)), columns
         return
     # First shift within rows, then shift by rows, in contiguous runs of entire images where the stride is 1: the two
     # copies together take 0.7 times as long as a single copy with runs of one row.
-    room, inside, part = padded((channels, most, *x.shape[2:]), window, x.dtype)
-    shifted = np.empty((channels, kw, most, sh * (rows - 1) + dh * (kh - 1) + 1, ow), x.dtype)
-    columns = np.empty((channels, kh, kw, most, rows, ow), x.dtype)
-    across = windows(room, (room.shape[2], ow), (1, kw), (1, sw), (1, dw))[:, :, 0].swapaxes(1, 2)
-    down = windows(shifted, (rows, ow), (kh, 1), (sh, 1), (dh, 1))[:, :, :, :, 0].transpose(0, 3, 1, 2, 4, 5)
-    for images in slices(count, most):
-        here = images.stop - images.start
-        inside[:, :here] = x[images][part].swapaxes(0, 1)
+    workspace, interior, source_index = padded_zeros((channels, max_images, *x.shape[2:]), window, x.dtype)
+    shifted = np.empty((channels, kw, max_images, sh * (rows - 1) + dh * (kh - 1) + 1, ow), x.dtype)
+    columns = np.empty((channels, kh, kw, max_images, rows, ow), x.dtype)
+    across = window_view(workspace, (workspace.shape[2], ow), (1, kw), (1, sw), (1, dw))[:, :, 0].swapaxes(1, 2)
+    down = window_view(shifted, (rows, ow), (kh, 1), (sh, 1), (dh, 1))[:, :, :, :, 0].transpose(0, 3, 1, 2, 4, 5)
+    for images in slices(count, max_images):
+        image_count = images.stop - images.start
+        interior[:, :image_count] = x[images][source_index].swapaxes(0, 1)
         for band in slices(oh, rows):
-            seen = across[:, :, :, sh * band.start : sh * (band.stop - 1) + dh * (kh - 1) + 1]
-            shifted[:, :, :, : seen.shape[3]] = seen
+            source_rows = across[:, :, :, sh * band.start : sh * (band.stop - 1) + dh * (kh - 1) + 1]
+            shifted[:, :, :, : source_rows.shape[3]] = source_rows
             columns[...] = down
-            used = columns[:, :, :, :here, : band.stop - band.start]
-            yield (images, slice(None), band), used.reshape(groups, channels // groups * kh * kw, here, -1)
+            valid_columns = columns[:, :, :, :image_count, : band.stop - band.start]
+            yield (
+                (images, slice(None), band),
+                valid_columns.reshape(groups, channels // groups * kh * kw, image_count, -1),
+            )
 
 
 @kernel("conv2d", DEVICE)
 def conv2d(x: Array, w: Array, bias: Array | None, *, window: Window, groups: int) -> Array:
     out = np.empty((len(x), len(w), *grid(x.shape, window)), x.dtype)
     weights = w.reshape(groups, len(w) // groups, -1)
-    added = 0 if bias is None else bias[:, None, None, None]
+    bias_term = 0 if bias is None else bias[:, None, None, None]
 
     def convolve(images: slice) -> None:
-        for where, columns in columns_of(x[images], window, groups):
-            target = out[images][where].swapaxes(0, 1)
+        for out_index, columns in iter_columns(x[images], window, groups):
+            target = out[images][out_index].swapaxes(0, 1)
             sums = np.matmul(weights, columns.reshape(*columns.shape[:2], -1))
-            np.add(sums.reshape(target.shape), added, out=target)
+            np.add(sums.reshape(target.shape), bias_term, out=target)
 
-    shared(convolve, len(x), out.size)
+    parallel_for(convolve, len(x), out.size)
     return out
 
 
@@ -113,13 +120,13 @@ def conv2d_weight(g: Array, x: Array, *, window: Window, groups: int) -> Array:
 
     def correlate(images: slice) -> None:
         total = np.zeros((groups, channels * prod(window.size), out), x.dtype)
-        for where, columns in columns_of(x[images], window, groups):
-            lines = g[images][where].reshape(columns.shape[2], groups, out, -1)
+        for out_index, columns in iter_columns(x[images], window, groups):
+            lines = g[images][out_index].reshape(columns.shape[2], groups, out, -1)
             # In this order: BLAS takes 1.5 times as long for the transpose.
             total += np.matmul(columns.transpose(2, 0, 1, 3), lines.swapaxes(2, 3)).sum(0)
         totals[images.start] = total
 
-    shared(correlate, len(x), g.size)
+    parallel_for(correlate, len(x), g.size)
     total = sum(totals[start] for start in sorted(totals))
     return total.swapaxes(1, 2).reshape(groups * out, channels, *window.size)
 
@@ -134,42 +141,42 @@ def conv2d_input(g: Array, w: Array, *, shape: Shape, window: Window, groups: in
         # takes 0.65 times as long as scatter-adding both, and 0.75 times as long as convolving both.
         (kh, kw), (dh, dw) = size, dilation
         reach = dw * (kw - 1)
-        around = ((0, 0), (reach - padding[1][0], reach - padding[1][1]))
-        turned = np.ascontiguousarray(weights[..., ::-1].transpose(0, 2, 3, 1, 4)).reshape(groups, channels * kh, -1)
-        room, inside, part = padded(shape, window._replace(padding=(padding[0], (0, 0))), g.dtype)
+        row_padding = ((0, 0), (reach - padding[1][0], reach - padding[1][1]))
+        flipped = np.ascontiguousarray(weights[..., ::-1].transpose(0, 2, 3, 1, 4)).reshape(groups, channels * kh, -1)
+        workspace, interior, source_index = padded_zeros(shape, window._replace(padding=(padding[0], (0, 0))), g.dtype)
 
-        def spread(images: slice) -> None:
-            across = window._replace(size=(1, kw), padding=around)
-            for (here, _, band), columns in columns_of(g[images], across, groups):
-                sums = np.matmul(turned, columns.reshape(groups, out * kw, -1))
+        def scatter_rows(images: slice) -> None:
+            across = window._replace(size=(1, kw), padding=row_padding)
+            for (image_slice, _, band), columns in iter_columns(g[images], across, groups):
+                sums = np.matmul(flipped, columns.reshape(groups, out * kw, -1))
                 sums = sums.reshape(groups * channels, kh, columns.shape[2], -1, shape[3]).transpose(1, 2, 0, 3, 4)
                 for i in range(kh):
-                    room[images][here, :, band.start + dh * i : band.stop + dh * i] += sums[i]
+                    workspace[images][image_slice, :, band.start + dh * i : band.stop + dh * i] += sums[i]
 
-        shared(spread, len(g), g.size)
-        return cut(shape, inside, part)
+        parallel_for(scatter_rows, len(g), g.size)
+        return crop(shape, interior, source_index)
     lines = g.reshape(len(g), groups, out, prod(g.shape[2:]))
     weights = weights.reshape(groups, out, -1).swapaxes(1, 2)
     x = np.empty(shape, g.dtype)
-    for images in slices(len(g), max(1, BLOCK // max(1, weights.size // out * lines.shape[-1]))):
+    for images in slices(len(g), max(1, COLUMN_ELEMENTS // max(1, weights.size // out * lines.shape[-1]))):
         x[images] = col2im(np.matmul(weights, lines[images]), shape=x[images].shape, window=window)
     return x
 
 
 @kernel("im2col", DEVICE)
 def im2col(x: Array, *, window: Window) -> Array:
-    room, inside, part = padded(x.shape, window, x.dtype)
-    inside[...] = x[part]
-    spots = windows(room, grid(x.shape, window), window.size, window.stride, window.dilation)
-    return spots.reshape(len(x), x.shape[1] * prod(window.size), prod(spots.shape[-2:]))
+    workspace, interior, source_index = padded_zeros(x.shape, window, x.dtype)
+    interior[...] = x[source_index]
+    taps = window_view(workspace, grid(x.shape, window), window.size, window.stride, window.dilation)
+    return taps.reshape(len(x), x.shape[1] * prod(window.size), prod(taps.shape[-2:]))
 
 
 @kernel("col2im", DEVICE)
 def col2im(a: Array, *, shape: Shape, window: Window) -> Array:
-    room, inside, part = padded(shape, window, a.dtype)
-    spots = windows(room, grid(shape, window), window.size, window.stride, window.dilation)
-    columns = a.reshape(spots.shape)
+    workspace, interior, source_index = padded_zeros(shape, window, a.dtype)
+    taps = window_view(workspace, grid(shape, window), window.size, window.stride, window.dilation)
+    columns = a.reshape(taps.shape)
     for i in range(window.size[0]):
         for j in range(window.size[1]):
-            spots[:, :, i, j] += columns[:, :, i, j]  # windows overlap, but no tap overlaps itself
-    return cut(shape, inside, part)
+            taps[:, :, i, j] += columns[:, :, i, j]  # windows overlap, but no tap overlaps itself
+    return crop(shape, interior, source_index)

@@ -81,8 +81,8 @@ def pow(a: Array, b: Array) -> Array:
     if dtype.kind == "f" or np.min(b, initial=0) >= 0:
         return np.power(a, b)
     sign = np.where(b % 2, a, 1)  # a negative integer power is 1 / a truncated to an int
-    found = np.where(b >= 0, np.power(a, np.maximum(b, 0)), np.where(np.abs(a) == 1, sign, 0))
-    return found.astype(dtype, copy=False)  # `where` promotes a Python int to int64
+    result = np.where(b >= 0, np.power(a, np.maximum(b, 0)), np.where(np.abs(a) == 1, sign, 0))
+    return result.astype(dtype, copy=False)  # `where` promotes a Python int to int64
 
 
 def is_large_odd(b: Any) -> bool:
@@ -134,14 +134,14 @@ def _polynomial(coefficients: Sequence[float], x: Array) -> Array:
 
 
 def _quotient(polynomials: tuple[Sequence[float], Sequence[float]], x: Array) -> Array:
-    above, below = polynomials
-    return _polynomial(above, x) / _polynomial(below, x)
+    numerator, denominator = polynomials
+    return _polynomial(numerator, x) / _polynomial(denominator, x)
 
 
 @kernel("erf", DEVICE)
 def erf(a: Array) -> Array:
-    size = np.minimum(np.abs(a), 6)  # erf(6) rounds to 1
-    inner = np.minimum(size, 0.46875) ** 2
-    near = a * _quotient(ERF_NEAR, inner)
-    far = 1 - np.exp(-size * size) * _quotient(ERF_FAR, size)
-    return np.where(size <= 0.46875, near, np.copysign(far, a))
+    magnitude = np.minimum(np.abs(a), 6)  # erf(6) rounds to 1
+    squared = np.minimum(magnitude, 0.46875) ** 2
+    near = a * _quotient(ERF_NEAR, squared)
+    far = 1 - np.exp(-magnitude * magnitude) * _quotient(ERF_FAR, magnitude)
+    return np.where(magnitude <= 0.46875, near, np.copysign(far, a))

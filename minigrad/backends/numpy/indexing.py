@@ -17,20 +17,20 @@ from minigrad.core.dispatch import kernel
 __all__: list[str] = []
 
 
-def of_lines(b: Array, dim: int, shape: Shape) -> Array:
+def line_offsets(b: Array, dim: int, shape: Shape) -> Array:
     """Return the flat offsets, in an array of `shape`, of the elements at index `b` along `dim`."""
-    places = list(np.indices(b.shape, sparse=True))
-    places[dim] = b
-    return sum(place * prod(shape[k + 1 :]) for k, place in enumerate(places))
+    index = list(np.indices(b.shape, sparse=True))
+    index[dim] = b
+    return sum(positions * prod(shape[k + 1 :]) for k, positions in enumerate(index))
 
 
-def of_slices(b: Array, dim: int, shape: Shape) -> Array:
+def slice_offsets(b: Array, dim: int, shape: Shape) -> Array:
     """Return the flat offsets of the slices at `b`: (before, index, within)."""
     before, within = np.arange(prod(shape[:dim])), np.arange(prod(shape[dim + 1 :]))
     return (before[:, None, None] * shape[dim] + b.reshape(-1, 1)) * within.size + within
 
 
-def added(a: Array, offsets: Any, b: Array, c: Array, dim: int, shape: Shape | None) -> Array:
+def add_at(a: Array, offsets: Any, b: Array, c: Array, dim: int, shape: Shape | None) -> Array:
     """Copy `a`, or create zeros of `shape` if given, and add `c` at index `b`."""
     out = a.copy() if shape is None else np.zeros(shape, c.dtype)
     np.add.at(out.reshape(-1), offsets(b, dim, out.shape).reshape(-1), c.reshape(-1))
@@ -39,19 +39,19 @@ def added(a: Array, offsets: Any, b: Array, c: Array, dim: int, shape: Shape | N
 
 @kernel("gather", DEVICE)
 def gather(a: Array, b: Array, *, dim: int) -> Array:
-    return a.take(of_lines(b, dim, a.shape))
+    return a.take(line_offsets(b, dim, a.shape))
 
 
 @kernel("scatter", DEVICE)
 def scatter(a: Array, b: Array, c: Any, *, dim: int) -> Array:
     out = a.copy()
-    out.reshape(-1)[of_lines(b, dim, a.shape)] = c
+    out.reshape(-1)[line_offsets(b, dim, a.shape)] = c
     return out
 
 
 @kernel("scatter_add", DEVICE)
 def scatter_add(a: Array, b: Array, c: Array, *, dim: int, shape: Shape | None) -> Array:
-    return added(a, of_lines, b, c, dim, shape)
+    return add_at(a, line_offsets, b, c, dim, shape)
 
 
 @kernel("index_select", DEVICE)
@@ -68,7 +68,7 @@ def index_copy(a: Array, b: Array, c: Any, *, dim: int, out: Array | None = None
 
 @kernel("index_add", DEVICE)
 def index_add(a: Array, b: Array, c: Array, *, dim: int, shape: Shape | None) -> Array:
-    return added(a, of_slices, b, c, dim, shape)
+    return add_at(a, slice_offsets, b, c, dim, shape)
 
 
 @kernel("embedding", DEVICE)
@@ -78,12 +78,12 @@ def embedding(a: Array, b: Array, *, padding_idx: int | None, by_freq: bool) -> 
 
 @kernel("last", DEVICE)
 def last(b: Array, *, dim: int | None) -> Array:
-    index, along = (b.reshape(-1), 0) if dim is None else (b, dim)
-    shape = (*index.shape[:along], index.max(initial=-1) + 1, *index.shape[along + 1 :])
-    offsets = of_lines(index, along, shape).reshape(-1)
-    number, written = np.arange(offsets.size), np.empty(prod(shape), np.int64)
-    written[offsets] = number
-    return (written[offsets] == number).reshape(b.shape)
+    index, axis = (b.reshape(-1), 0) if dim is None else (b, dim)
+    shape = (*index.shape[:axis], index.max(initial=-1) + 1, *index.shape[axis + 1 :])
+    offsets = line_offsets(index, axis, shape).reshape(-1)
+    positions, last_positions = np.arange(offsets.size), np.empty(prod(shape), np.int64)
+    last_positions[offsets] = positions
+    return (last_positions[offsets] == positions).reshape(b.shape)
 
 
 @kernel("nonzero", DEVICE)

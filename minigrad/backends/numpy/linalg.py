@@ -29,17 +29,17 @@ NOT_FINITE = (
 )
 
 
-LONG = 1 << 14  # inner size of a float32 partial product; partial products are accumulated in float64
+MAX_INNER = 1 << 14  # inner size of a float32 partial product; partial products are accumulated in float64
 
 
 @kernel("matmul", DEVICE)
 def matmul(a: Array, b: Array, *, out: Array | None = None) -> Array:
     n = a.shape[-1]
-    if n < 2 * LONG or a.dtype != np.float32:
+    if n < 2 * MAX_INNER or a.dtype != np.float32:
         return np.matmul(a, b, out=out, casting="unsafe")
     total: Any = 0.0
-    for k in range(0, n, LONG):
-        total = total + np.matmul(a[..., k : k + LONG], b[..., k : k + LONG, :]).astype(np.float64)
+    for k in range(0, n, MAX_INNER):
+        total = total + np.matmul(a[..., k : k + MAX_INNER], b[..., k : k + MAX_INNER, :]).astype(np.float64)
     if out is None:
         return total.astype(a.dtype)
     np.copyto(out, total, casting="unsafe")
@@ -61,44 +61,44 @@ def linear(a: Array, b: Array, c: Array | None) -> Array:
 @kernel("contract", DEVICE)
 def contract(a: Array, b: Array, *, left: str, right: str, result: str) -> Array:
     """Contract by one batched matmul, (both, only in a, summed) @ (both, summed, only in b), in BLAS."""
-    both, summed = [k for k in result if k in left and k in right], [k for k in left if k not in result]
-    mine, its = [k for k in result if k not in right], [k for k in result if k not in left]
-    a = a.transpose([left.index(k) for k in both + mine + summed])
-    b = b.transpose([right.index(k) for k in both + summed + its])
-    n, m = len(both), len(mine)
-    batch, rows, inner, columns = a.shape[:n], a.shape[n : n + m], a.shape[n + m :], b.shape[n + len(summed) :]
-    if summed:
+    batch_labels, contracted = [k for k in result if k in left and k in right], [k for k in left if k not in result]
+    left_only, right_only = [k for k in result if k not in right], [k for k in result if k not in left]
+    a = a.transpose([left.index(k) for k in batch_labels + left_only + contracted])
+    b = b.transpose([right.index(k) for k in batch_labels + contracted + right_only])
+    n, m = len(batch_labels), len(left_only)
+    batch, rows, inner, columns = a.shape[:n], a.shape[n : n + m], a.shape[n + m :], b.shape[n + len(contracted) :]
+    if contracted:
         y = matmul(a.reshape(*batch, prod(rows), prod(inner)), b.reshape(*batch, prod(inner), prod(columns)))
     else:
         y = a.reshape(*batch, prod(rows), 1) * b.reshape(*batch, 1, prod(columns))
-    found = both + mine + its
-    return y.reshape(batch + rows + columns).transpose([found.index(k) for k in result])
+    labels = batch_labels + left_only + right_only
+    return y.reshape(batch + rows + columns).transpose([labels.index(k) for k in result])
 
 
-def _or_told(compute: Callable[..., Any], text: str, *given: Array) -> Any:
-    """Return the result of LAPACK. Raises LinAlgError with `text` where LAPACK fails."""
+def _call_lapack(compute: Callable[..., Any], message: str, *arrays: Array) -> Any:
+    """Return the result of LAPACK. Raises LinAlgError with `message` where LAPACK fails."""
     try:
-        return compute(*given)
+        return compute(*arrays)
     except np.linalg.LinAlgError:
-        raise LinAlgError(text) from None
+        raise LinAlgError(message) from None
 
 
 @kernel("solve", DEVICE)
 def solve(a: Array, b: Array) -> Array:
-    return _or_told(np.linalg.solve, SINGULAR.format("solve"), a, b)
+    return _call_lapack(np.linalg.solve, SINGULAR.format("solve"), a, b)
 
 
 @kernel("inverse", DEVICE)
 def inverse(a: Array) -> Array:
-    return _or_told(np.linalg.inv, SINGULAR.format("inverse"), a)
+    return _call_lapack(np.linalg.inv, SINGULAR.format("inverse"), a)
 
 
 @kernel("cholesky", DEVICE)
 def cholesky(a: Array) -> Array:
-    found = _or_told(np.linalg.cholesky, NOT_DEFINITE, a)
-    if np.isnan(np.diagonal(found, axis1=-2, axis2=-1)).any():  # which not every LAPACK checks
+    factor = _call_lapack(np.linalg.cholesky, NOT_DEFINITE, a)
+    if np.isnan(np.diagonal(factor, axis1=-2, axis2=-1)).any():  # which not every LAPACK checks
         raise LinAlgError(NOT_DEFINITE)
-    return found
+    return factor
 
 
 @kernel("thin_svd", DEVICE)
@@ -117,9 +117,9 @@ def cofactor(a: Array) -> Array:
     """Compute cofactors by the SVD A = U S V: cofactors are multiplicative, det(U) U for U, and for S the products of
     all other singular values on the diagonal. There is no division, so singular values may be 0."""
     u, s, v = np.linalg.svd(a)
-    others = np.where(np.eye(s.shape[-1], dtype=bool), 1, s[..., None, :]).prod(-1)
+    other_products = np.where(np.eye(s.shape[-1], dtype=bool), 1, s[..., None, :]).prod(-1)
     sign = np.linalg.det(u) * np.linalg.det(v)
-    return sign[..., None, None] * (u * others[..., None, :]) @ v
+    return sign[..., None, None] * (u * other_products[..., None, :]) @ v
 
 
 @kernel("solve_triangular", DEVICE)
@@ -127,7 +127,7 @@ def solve_triangular(a: Array, b: Array, *, upper: bool, unitriangular: bool) ->
     y = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:]), np.result_type(a, b))
     n = a.shape[-1]
     for k in reversed(range(n)) if upper else range(n):  # unsolved rows of y are 0
-        known = slice(k + 1, n) if upper else slice(k)
-        rest = b[..., k, :] - (a[..., k : k + 1, known] @ y[..., known, :])[..., 0, :]
-        y[..., k, :] = rest if unitriangular else rest / a[..., k, k, None]
+        solved = slice(k + 1, n) if upper else slice(k)
+        residual = b[..., k, :] - (a[..., k : k + 1, solved] @ y[..., solved, :])[..., 0, :]
+        y[..., k, :] = residual if unitriangular else residual / a[..., k, k, None]
     return y

@@ -16,48 +16,49 @@ __all__ = ["REDUCTIONS"]
 # --- classification ---
 
 
-def shares(b: Array, c: Array | None, ignore_index: int, dtype: Any) -> tuple[Any, Array, Array]:
+def target_weights(b: Array, c: Array | None, ignore_index: int, dtype: Any) -> tuple[Any, Array, Array]:
     """Return the mask of positions that are not ignored (True for all), their class and its weight (0 if ignored).
 
     Raises IndexError for a negative class; indexing raises for one that is too large.
     """
     if c is None and ignore_index < 0 and np.minimum.reduce(b, axis=None, initial=0) == 0:  # fast path: none is ignored
         return True, b.copy(), np.ones(b.shape, dtype)  # new arrays, as on the slow path, so that it can be captured
-    counted = b != ignore_index
-    at = b * counted
-    if np.minimum.reduce(at, axis=None, initial=0) < 0:
+    mask = b != ignore_index
+    classes = b * mask
+    if np.minimum.reduce(classes, axis=None, initial=0) < 0:
         raise IndexError("target is out of bounds: a class index is negative")
-    return counted, at, counted.astype(dtype) if c is None else np.where(counted, c[at], 0)
+    return mask, classes, mask.astype(dtype) if c is None else np.where(mask, c[classes], 0)
 
 
-def place(at: Array) -> tuple[Array, ...]:
-    """Return the index tuple of the scores of classes `at`."""
-    if at.ndim == 1:
-        return np.arange(len(at)), at
-    first, *rest = [np.arange(n).reshape(n, *[1] * (at.ndim - 1 - k)) for k, n in enumerate(at.shape)]
-    return (first, at, *rest)
+def class_index(classes: Array) -> tuple[Array, ...]:
+    """Return the index tuple of the scores of classes `classes`."""
+    if classes.ndim == 1:
+        return np.arange(len(classes)), classes
+    first, *rest = [np.arange(n).reshape(n, *[1] * (classes.ndim - 1 - k)) for k, n in enumerate(classes.shape)]
+    return (first, classes, *rest)
 
 
 REDUCTIONS = {"none": None, "sum": False, "mean": True}
 """Whether a reduction divides; None for no reduction. `functional` rejects other names before."""
 
 
-def reduced(losses: Array, counted: Any, share: Array, reduction: str) -> tuple[Array, Array]:
+def reduce_losses(losses: Array, mask: Any, weights: Array, reduction: str) -> tuple[Array, Array]:
     """Return the weighted and reduced loss, and its derivative with respect to the loss at each position."""
     divides = REDUCTIONS[reduction]
-    weighted = losses if counted is True else np.where(counted, losses * share, 0)
+    weighted = losses if mask is True else np.where(mask, losses * weights, 0)
     if divides is None:
-        return weighted, share
+        return weighted, weights
     summed = np.add.reduce(weighted, axis=None)
     if not divides:
-        return np.asarray(summed), share
-    if counted is True:
-        return np.asarray(summed / losses.size), share / share.dtype.type(losses.size)
-    whole = np.add.reduce(share, axis=None)  # if 0, the mean is nan, and so are the derivatives of positions that count
-    return np.asarray(summed / whole), np.divide(share, whole, out=share, where=counted)
+        return np.asarray(summed), weights
+    if mask is True:
+        return np.asarray(summed / losses.size), weights / weights.dtype.type(losses.size)
+    # If 0, the mean is nan, and so are the derivatives of positions that count.
+    total_weight = np.add.reduce(weights, axis=None)
+    return np.asarray(summed / total_weight), np.divide(weights, total_weight, out=weights, where=mask)
 
 
-def below_largest(a: Array) -> tuple[Array, Array]:
+def subtract_max(a: Array) -> tuple[Array, Array]:
     """Return the maximum score at each position, and the scores minus it, whose exponentials do not overflow."""
     top = np.maximum.reduce(a, axis=1, keepdims=True, initial=-np.inf)
     return top, a - top
@@ -65,36 +66,36 @@ def below_largest(a: Array) -> tuple[Array, Array]:
 
 @kernel("cross_entropy", DEVICE)
 def cross_entropy(a: Array, b: Array, c: Array | None, *, ignore_index: int, reduction: str) -> tuple[Array, ...]:
-    counted, at, share = shares(b, c, ignore_index, a.dtype)
-    top, shifted = below_largest(a)
-    right = shifted[place(at)]
+    mask, classes, weights = target_weights(b, c, ignore_index, a.dtype)
+    top, shifted = subtract_max(a)
+    target_scores = shifted[class_index(classes)]
     total = np.add.reduce(np.exp(shifted, out=shifted), axis=1, keepdims=True)
-    loss, share = reduced(np.log(total[:, 0]) - right, counted, share, reduction)
-    return loss, at, share, top, total
+    loss, weights = reduce_losses(np.log(total[:, 0]) - target_scores, mask, weights, reduction)
+    return loss, classes, weights, top, total
 
 
 @kernel("cross_entropy_backward", DEVICE)
-def cross_entropy_backward(up: Any, a: Array, at: Array, share: Array, top: Array, total: Array) -> Array:
-    scale = up * share
+def cross_entropy_backward(grad: Any, a: Array, classes: Array, weights: Array, top: Array, total: Array) -> Array:
+    scale = grad * weights
     out = a - top
     np.exp(out, out=out)
     out *= scale[:, None] / total
-    out[place(at)] -= scale
+    out[class_index(classes)] -= scale
     return out
 
 
 @kernel("soft_cross_entropy", DEVICE)
 def soft_cross_entropy(a: Array, b: Array) -> Array:
-    _, shifted = below_largest(a)
+    _, shifted = subtract_max(a)
     total = np.add.reduce(np.exp(shifted), axis=1, keepdims=True)
     return np.add.reduce(b * (np.log(total) - shifted), axis=1)
 
 
 @kernel("nll_loss", DEVICE)
 def nll_loss(a: Array, b: Array, c: Array | None, *, ignore_index: int, reduction: str) -> tuple[Array, ...]:
-    counted, at, share = shares(b, c, ignore_index, a.dtype)
-    loss, share = reduced(-a[place(at)], counted, share, reduction)
-    return loss, at, share
+    mask, classes, weights = target_weights(b, c, ignore_index, a.dtype)
+    loss, weights = reduce_losses(-a[class_index(classes)], mask, weights, reduction)
+    return loss, classes, weights
 
 
 @kernel("kl_div", DEVICE)
@@ -139,6 +140,6 @@ def l1_loss(a: Array, b: Array) -> Array:
 
 @kernel("huber_loss", DEVICE)
 def huber_loss(a: Array, b: Array, *, delta: float) -> Array:
-    size = np.abs(a - b)
-    near = np.minimum(size, delta)
-    return near * (size - 0.5 * near)
+    distance = np.abs(a - b)
+    near = np.minimum(distance, delta)
+    return near * (distance - 0.5 * near)

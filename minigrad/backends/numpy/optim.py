@@ -12,32 +12,34 @@ from minigrad.backends.numpy.arrays import DEVICE, Array
 from minigrad.core.dispatch import kernel
 from minigrad.core.symbolic import apply
 
-__all__ = ["rectified"]
+__all__ = ["rectification"]
 
 Arrays = tuple[Array, ...]
 
 
-def uphill(p: Array, grad: Array, weight_decay: float, maximize: bool) -> Array:
+def effective_gradient(p: Array, grad: Array, weight_decay: float, maximize: bool) -> Array:
     """Return the gradient including that of the L2 penalty weight_decay / 2 * p**2, negated if `maximize`."""
     g = -grad if maximize else grad
     return g + weight_decay * p if weight_decay else g
 
 
-def shrunk(p: Array, grad: Array, lr: float, weight_decay: float, decoupled: bool, maximize: bool) -> Arrays:
+def apply_weight_decay(
+    p: Array, grad: Array, lr: float, weight_decay: float, decoupled: bool, maximize: bool
+) -> Arrays:
     """Apply weight decay to the gradient or, if `decoupled`, to the parameter; return both."""
     if decoupled:
-        return p * (1 - lr * weight_decay), uphill(p, grad, 0.0, maximize)
-    return p, uphill(p, grad, weight_decay, maximize)
+        return p * (1 - lr * weight_decay), effective_gradient(p, grad, 0.0, maximize)
+    return p, effective_gradient(p, grad, weight_decay, maximize)
 
 
-def moments(g: Array, m: Array, v: Array, beta1: float, beta2: float) -> Arrays:
+def update_moments(g: Array, m: Array, v: Array, beta1: float, beta2: float) -> Arrays:
     """Return the updated exponential moving averages of the gradient and of its square."""
     return beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g * g
 
 
 @kernel("sgd_step", DEVICE)
 def sgd_step(p: Array, grad: Array, *, lr: float, weight_decay: float, maximize: bool) -> Array:
-    return p - lr * uphill(p, grad, weight_decay, maximize)
+    return p - lr * effective_gradient(p, grad, weight_decay, maximize)
 
 
 @kernel("momentum_step", DEVICE)
@@ -53,7 +55,7 @@ def momentum_step(
     weight_decay: float,
     maximize: bool,
 ) -> Arrays:
-    g = uphill(p, grad, weight_decay, maximize)
+    g = effective_gradient(p, grad, weight_decay, maximize)
     b = momentum * b + (1 - dampening) * g
     return p - lr * (g + momentum * b if nesterov else b), b
 
@@ -63,8 +65,8 @@ def adam_step(
     p: Array, grad: Array, m: Array, v: Array, *, lr: float, beta1: float, beta2: float, eps: float, decoupled: bool,
     step: int, weight_decay: float, maximize: bool,
 ) -> Arrays:  # fmt: skip
-    p, g = shrunk(p, grad, lr, weight_decay, decoupled, maximize)
-    m, v = moments(g, m, v, beta1, beta2)
+    p, g = apply_weight_decay(p, grad, lr, weight_decay, decoupled, maximize)
+    m, v = update_moments(g, m, v, beta1, beta2)
     return p - lr * (m / (1 - beta1**step)) / (np.sqrt(v / (1 - beta2**step)) + eps), m, v
 
 
@@ -73,8 +75,8 @@ def amsgrad_step(
     p: Array, grad: Array, m: Array, v: Array, w: Array, *, lr: float, beta1: float, beta2: float, eps: float,
     decoupled: bool, step: int, weight_decay: float, maximize: bool,
 ) -> Arrays:  # fmt: skip
-    p, g = shrunk(p, grad, lr, weight_decay, decoupled, maximize)
-    m, v = moments(g, m, v, beta1, beta2)
+    p, g = apply_weight_decay(p, grad, lr, weight_decay, decoupled, maximize)
+    m, v = update_moments(g, m, v, beta1, beta2)
     w = np.maximum(w, v)
     return p - lr * (m / (1 - beta1**step)) / (np.sqrt(w / (1 - beta2**step)) + eps), m, v, w
 
@@ -84,24 +86,24 @@ def nadam_step(
     p: Array, grad: Array, m: Array, v: Array, *, lr: float, beta1: float, beta2: float, eps: float, decoupled: bool,
     step: int, mu: float, next_mu: float, mu_product: float, weight_decay: float, maximize: bool,
 ) -> Arrays:  # fmt: skip
-    p, g = shrunk(p, grad, lr, weight_decay, decoupled, maximize)
-    m, v = moments(g, m, v, beta1, beta2)
-    ahead = next_mu / (1 - mu_product * next_mu) * m + (1 - mu) / (1 - mu_product) * g
-    return p - lr * ahead / (np.sqrt(v / (1 - beta2**step)) + eps), m, v
+    p, g = apply_weight_decay(p, grad, lr, weight_decay, decoupled, maximize)
+    m, v = update_moments(g, m, v, beta1, beta2)
+    lookahead = next_mu / (1 - mu_product * next_mu) * m + (1 - mu) / (1 - mu_product) * g
+    return p - lr * lookahead / (np.sqrt(v / (1 - beta2**step)) + eps), m, v
 
 
 def _root(x: float) -> float:
     return float(np.sqrt(x))
 
 
-def rectified(beta2: float, step: int) -> float:
+def rectification(beta2: float, step: int) -> float:
     """Return RAdam's variance rectification term r, or 0 while the variance is intractable."""
-    longest = 2 / (1 - beta2) - 1
-    length = longest - 2 * step * beta2**step / (1 - beta2**step)
-    if length <= 5:
+    rho_inf = 2 / (1 - beta2) - 1
+    rho = rho_inf - 2 * step * beta2**step / (1 - beta2**step)
+    if rho <= 5:
         return 0.0
-    above = (length - 4) * (length - 2) * longest
-    root: float = apply(_root, above / ((longest - 4) * (longest - 2) * length))
+    numerator = (rho - 4) * (rho - 2) * rho_inf
+    root: float = apply(_root, numerator / ((rho_inf - 4) * (rho_inf - 2) * rho))
     return root
 
 
@@ -110,9 +112,9 @@ def radam_step(
     p: Array, grad: Array, m: Array, v: Array, *, lr: float, beta1: float, beta2: float, eps: float, decoupled: bool,
     step: int, weight_decay: float, maximize: bool,
 ) -> Arrays:  # fmt: skip
-    p, g = shrunk(p, grad, lr, weight_decay, decoupled, maximize)
-    m, v = moments(g, m, v, beta1, beta2)
-    mean, r = m / (1 - beta1**step), rectified(beta2, step)
+    p, g = apply_weight_decay(p, grad, lr, weight_decay, decoupled, maximize)
+    m, v = update_moments(g, m, v, beta1, beta2)
+    mean, r = m / (1 - beta1**step), rectification(beta2, step)
     if not r:
         return p - lr * mean, m, v
     return p - lr * r * mean * apply(_root, 1 - beta2**step) / (np.sqrt(v) + eps), m, v
@@ -123,7 +125,7 @@ def adamax_step(
     p: Array, grad: Array, m: Array, u: Array, *, lr: float, beta1: float, beta2: float, eps: float, step: int,
     weight_decay: float, maximize: bool,
 ) -> Arrays:  # fmt: skip
-    g = uphill(p, grad, weight_decay, maximize)
+    g = effective_gradient(p, grad, weight_decay, maximize)
     m, u = beta1 * m + (1 - beta1) * g, np.maximum(beta2 * u, np.abs(g) + eps)
     return p - lr / (1 - beta1**step) * m / u, m, u
 
@@ -132,7 +134,7 @@ def adamax_step(
 def adagrad_step(
     p: Array, grad: Array, s: Array, *, lr: float, eps: float, weight_decay: float, maximize: bool
 ) -> Arrays:
-    g = uphill(p, grad, weight_decay, maximize)
+    g = effective_gradient(p, grad, weight_decay, maximize)
     s = s + g * g
     return p - lr * g / (np.sqrt(s) + eps), s
 
@@ -141,42 +143,46 @@ def adagrad_step(
 def adadelta_step(
     p: Array, grad: Array, s: Array, d: Array, *, lr: float, rho: float, eps: float, weight_decay: float, maximize: bool
 ) -> Arrays:
-    g = uphill(p, grad, weight_decay, maximize)
+    g = effective_gradient(p, grad, weight_decay, maximize)
     s = rho * s + (1 - rho) * g * g
     delta = np.sqrt(d + eps) / np.sqrt(s + eps) * g
     return p - lr * delta, s, rho * d + (1 - rho) * delta * delta
 
 
 def rmsprop_step(
-    p: Array, grad: Array, *memory: Array, centered: bool, kept: bool, lr: float, alpha: float, eps: float,
+    p: Array, grad: Array, *state: Array, centered: bool, has_momentum: bool, lr: float, alpha: float, eps: float,
     momentum: float, weight_decay: float, maximize: bool,
 ) -> Arrays:  # fmt: skip
-    g, (s, *rest) = uphill(p, grad, weight_decay, maximize), memory
+    g, (s, *rest) = effective_gradient(p, grad, weight_decay, maximize), state
     s = alpha * s + (1 - alpha) * g * g
-    variance, found = s, [s]
+    variance, new_state = s, [s]
     if centered:
         a = alpha * rest[0] + (1 - alpha) * g
-        variance, found = s - a * a, [s, a]
+        variance, new_state = s - a * a, [s, a]
     b = g / (np.sqrt(variance) + eps)
-    if kept:
+    if has_momentum:
         b = momentum * rest[-1] + b
-        found.append(b)
-    return p - lr * b, *found
+        new_state.append(b)
+    return p - lr * b, *new_state
 
 
 for _centered in (False, True):
-    for _kept in (False, True):
+    for _has_momentum in (False, True):
 
-        def _run(*arrays: Array, centered: bool = _centered, kept: bool = _kept, **attrs: float) -> Arrays:
-            return rmsprop_step(*arrays, centered=centered, kept=kept, **attrs)  # type: ignore[arg-type]
+        def _run(
+            *arrays: Array, centered: bool = _centered, has_momentum: bool = _has_momentum, **attrs: float
+        ) -> Arrays:
+            return rmsprop_step(*arrays, centered=centered, has_momentum=has_momentum, **attrs)  # type: ignore[arg-type]
 
-        kernel(f"rmsprop_{'centered_' * _centered}{'momentum_' * _kept}step", DEVICE)(_run)
+        kernel(f"rmsprop_{'centered_' * _centered}{'momentum_' * _has_momentum}step", DEVICE)(_run)
 
 
 @kernel("lion_step", DEVICE)
 def lion_step(
     p: Array, grad: Array, m: Array, *, lr: float, beta1: float, beta2: float, weight_decay: float, maximize: bool
 ) -> Arrays:
-    p, g = shrunk(p, grad, lr, weight_decay, True, maximize)
-    ahead = beta1 * m + (1 - beta1) * g
-    return p - lr * ((ahead > 0).astype(p.dtype) - (ahead < 0)), beta2 * m + (1 - beta2) * g  # nan takes no step
+    p, g = apply_weight_decay(p, grad, lr, weight_decay, True, maximize)
+    lookahead = beta1 * m + (1 - beta1) * g
+    return p - lr * ((lookahead > 0).astype(p.dtype) - (lookahead < 0)), beta2 * m + (
+        1 - beta2
+    ) * g  # nan takes no step

@@ -16,62 +16,64 @@ __all__: list[str] = []
 
 
 @lru_cache(maxsize=256)
-def rounds(windows: tuple[range, ...]) -> list[tuple[int, slice, slice]]:
+def group_into_rounds(windows: tuple[range, ...]) -> list[tuple[int, slice, slice]]:
     """Group the (window, position) pairs into rounds (tap, windows, positions); `tap` is the index within the window.
 
     No position occurs twice in a round, so that a round can scatter-add as well as gather. Both slices are evenly
     spaced, so that NumPy takes views: evenly spaced windows need hardly more rounds than taps.
     """
-    met: Counter[tuple[int, int]] = Counter()
+    occurrences: Counter[tuple[int, int]] = Counter()
     runs: defaultdict[tuple[int, int], list[list[tuple[int, int]]]] = defaultdict(list)
-    for window, places in enumerate(windows):
-        for tap, place in enumerate(places):
-            met[tap, place] += 1
-            line = runs[tap, met[tap, place]]
-            if line and continues(line[-1], window, place):
-                line[-1].append((window, place))
+    for window, positions in enumerate(windows):
+        for tap, position in enumerate(positions):
+            occurrences[tap, position] += 1
+            groups = runs[tap, occurrences[tap, position]]
+            if groups and is_continuation(groups[-1], window, position):
+                groups[-1].append((window, position))
             else:
-                line.append([(window, place)])
+                groups.append([(window, position)])
     return [
-        (tap, spaced([window for window, _ in run]), spaced([place for _, place in run]))
+        (tap, as_slice([window for window, _ in run]), as_slice([position for _, position in run]))
         for (tap, _), line in sorted(runs.items())
         for run in line
     ]
 
 
-def continues(run: list[tuple[int, int]], window: int, place: int) -> bool:
+def is_continuation(run: list[tuple[int, int]], window: int, position: int) -> bool:
     """Return whether (window, place) extends `run` with the same, forward step."""
     w, p = run[-1]
-    return place > p and (len(run) == 1 or (2 * w - run[-2][0], 2 * p - run[-2][1]) == (window, place))
+    return position > p and (len(run) == 1 or (2 * w - run[-2][0], 2 * p - run[-2][1]) == (window, position))
 
 
-def spaced(places: list[int]) -> slice:
-    return slice(places[0], places[-1] + 1, places[1] - places[0] if len(places) > 1 else 1)
+def as_slice(indices: list[int]) -> slice:
+    return slice(indices[0], indices[-1] + 1, indices[1] - indices[0] if len(indices) > 1 else 1)
 
 
-def pooling(beats: Any) -> Kernel:
+def make_pool_kernel(is_better: Any) -> Kernel:
     """Return the kernel that takes the extremum of each window by a comparison, or its last nan, as in PyTorch."""
 
     def pool(a: Array, *, windows: tuple[tuple[range, ...], ...]) -> tuple[Array, Array]:
         spatial = a.shape[a.ndim - len(windows) :]
-        at = np.broadcast_to(np.arange(prod(spatial)).reshape(spatial), a.shape)
+        indices = np.broadcast_to(np.arange(prod(spatial)).reshape(spatial), a.shape)
         for dim in range(a.ndim - 1, a.ndim - 1 - len(windows), -1):  # columns first: the first row wins ties
-            line = windows[dim - a.ndim]
-            best, best_at = [np.empty((*a.shape[:dim], len(line), *a.shape[dim + 1 :]), x.dtype) for x in (a, at)]
-            new, new_at, old, old_at = [np.moveaxis(x, dim, -1) for x in (best, best_at, a, at)]
-            for tap, to, of in rounds(line):
-                number = old[..., of]
-                better = tap == 0 or beats(number, new[..., to]) | (number != number)
-                np.copyto(new[..., to], number, where=better)
-                np.copyto(new_at[..., to], old_at[..., of], where=better)
-            a, at = best, best_at
-        return a, at
+            dim_windows = windows[dim - a.ndim]
+            best, best_indices = [
+                np.empty((*a.shape[:dim], len(dim_windows), *a.shape[dim + 1 :]), x.dtype) for x in (a, indices)
+            ]
+            new, new_indices, old, old_indices = [np.moveaxis(x, dim, -1) for x in (best, best_indices, a, indices)]
+            for tap, target, source in group_into_rounds(dim_windows):
+                candidate = old[..., source]
+                better = tap == 0 or is_better(candidate, new[..., target]) | (candidate != candidate)
+                np.copyto(new[..., target], candidate, where=better)
+                np.copyto(new_indices[..., target], old_indices[..., source], where=better)
+            a, indices = best, best_indices
+        return a, indices
 
     return pool
 
 
-kernel("max_pool", DEVICE)(pooling(np.greater))
-kernel("min_pool", DEVICE)(pooling(np.less))
+kernel("max_pool", DEVICE)(make_pool_kernel(np.greater))
+kernel("min_pool", DEVICE)(make_pool_kernel(np.less))
 
 
 @kernel("pick_at", DEVICE)
@@ -83,19 +85,20 @@ def pick_at(a: Array, b: Array, *, dims: int) -> Array:
 
 @kernel("put_at", DEVICE)
 def put_at(a: Array, b: Array, *, shape: Shape, dims: int) -> Array:
-    lead, area = prod(shape[:-dims]), prod(shape[-dims:])
-    places = b.reshape(lead, prod(b.shape[b.ndim - dims :])) + np.arange(0, lead * area, area)[:, None]
-    out = np.zeros(lead * area, a.dtype)
-    np.add.at(out, places.reshape(-1), a.reshape(-1))
+    lead, plane_size = prod(shape[:-dims]), prod(shape[-dims:])
+    offsets = b.reshape(lead, prod(b.shape[b.ndim - dims :])) + np.arange(0, lead * plane_size, plane_size)[:, None]
+    out = np.zeros(lead * plane_size, a.dtype)
+    np.add.at(out, offsets.reshape(-1), a.reshape(-1))
     return out.reshape(shape)
 
 
 @lru_cache(maxsize=256)
-def weighted(rows: tuple[tuple[range, tuple[float, ...]], ...]) -> list[tuple[slice, slice, Array]]:
+def weighted_rounds(rows: tuple[tuple[range, tuple[float, ...]], ...]) -> list[tuple[slice, slice, Array]]:
     """Group the nonzeros of a sparse matrix into rounds (rows, columns, weights)."""
     weights = [weights for _, weights in rows]
     return [
-        (to, of, np.array([line[tap] for line in weights[to]])) for tap, to, of in rounds(tuple(row for row, _ in rows))
+        (to, of, np.array([line[tap] for line in weights[to]]))
+        for tap, to, of in group_into_rounds(tuple(row for row, _ in rows))
     ]
 
 
@@ -103,7 +106,7 @@ def weighted(rows: tuple[tuple[range, tuple[float, ...]], ...]) -> list[tuple[sl
 def resample(a: Array, *, rows: Any, dim: int, size: int, back: bool) -> Array:
     out = np.zeros([*a.shape[:dim], size if back else len(rows), *a.shape[dim + 1 :]], a.dtype)
     target, source = np.moveaxis(out, dim, -1), np.moveaxis(a, dim, -1)
-    for row, column, weights in weighted(rows):
+    for row, column, weights in weighted_rounds(rows):
         to, of = (column, row) if back else (row, column)
         target[..., to] += source[..., of] * weights.astype(a.dtype)
     return out

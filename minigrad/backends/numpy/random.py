@@ -18,10 +18,10 @@ __all__: list[str] = []
 
 
 UNIFORM, UNIFORM64, NORMAL, NORMAL64, BITS, KEYS = range(6)  # the streams
-LOW = 0xFFFFFFFF
+LOW_WORD = 0xFFFFFFFF
 MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
-STEPS = 0x9E3779B9, 0xBB67AE85  # the key increments per round
-CHUNK = 1 << 13  # blocks generated at a time: few enough to fit in the cache
+KEY_STEPS = 0x9E3779B9, 0xBB67AE85  # the key increments per round
+BLOCKS_PER_CHUNK = 1 << 13  # blocks generated at a time: few enough to fit in the cache
 
 
 def philox(counter: Any, key: int) -> tuple[Any, Any, Any, Any]:
@@ -30,11 +30,11 @@ def philox(counter: Any, key: int) -> tuple[Any, Any, Any, Any]:
     Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3", section 3.3: Philox4x32, 10 rounds.
     """
     a, b, c, d = counter
-    low, high = key & LOW, key >> 32
+    low, high = key & LOW_WORD, key >> 32
     for _ in range(10):
         p, q = a * MULTIPLIERS[0], c * MULTIPLIERS[1]
-        a, b, c, d = (q >> 32) ^ b ^ low, q & LOW, (p >> 32) ^ d ^ high, p & LOW
-        low, high = (low + STEPS[0]) & LOW, (high + STEPS[1]) & LOW
+        a, b, c, d = (q >> 32) ^ b ^ low, q & LOW_WORD, (p >> 32) ^ d ^ high, p & LOW_WORD
+        low, high = (low + KEY_STEPS[0]) & LOW_WORD, (high + KEY_STEPS[1]) & LOW_WORD
     return a, b, c, d
 
 
@@ -42,9 +42,9 @@ def words(key: int, stream: int, offset: int, count: int) -> Array:
     """Return the uint32 words `offset` to ``offset + count`` of a stream."""
     first, last = offset // 4, -(-(offset + count) // 4)
     out = np.empty((last - first, 4), np.uint32)
-    for start in range(first, last, CHUNK):
-        block = np.arange(start, min(start + CHUNK, last), dtype=np.uint64)
-        counter = block & LOW, block >> 32, np.full_like(block, stream), np.zeros_like(block)
+    for start in range(first, last, BLOCKS_PER_CHUNK):
+        block = np.arange(start, min(start + BLOCKS_PER_CHUNK, last), dtype=np.uint64)
+        counter = block & LOW_WORD, block >> 32, np.full_like(block, stream), np.zeros_like(block)
         out[start - first : start - first + len(block)] = np.stack(philox(counter, key), axis=1)
     return out.reshape(-1)[offset - 4 * first :][:count]
 
@@ -72,9 +72,9 @@ def normal(key: int, offset: int, count: int, dtype: Any = "float32") -> Array:
     normal deviates".
     """
     skipped = offset % 2
-    even = uniform(key, offset - skipped, count + skipped + (count + skipped) % 2, dtype, (NORMAL, NORMAL64))
-    radius = np.sqrt(-2 * np.log(1 - even[0::2]))  # the argument is in (0, 1], so the logarithm is finite
-    angle = even[1::2] * (2 * np.pi)
+    uniforms = uniform(key, offset - skipped, count + skipped + (count + skipped) % 2, dtype, (NORMAL, NORMAL64))
+    radius = np.sqrt(-2 * np.log(1 - uniforms[0::2]))  # the argument is in (0, 1], so the logarithm is finite
+    angle = uniforms[1::2] * (2 * np.pi)
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1).reshape(-1)[skipped:][:count]
 
 
@@ -90,10 +90,10 @@ def random_normal(*, key: int, offset: int, shape: Shape, dtype: Any) -> Array:
 
 @kernel("random_int", DEVICE)
 def random_int(*, key: int, offset: int, shape: Shape, low: int, high: int, dtype: Any) -> Array:
-    spread = bits(key, BITS, offset, int(np.prod(shape)))
+    values = bits(key, BITS, offset, int(np.prod(shape)))
     if high - low < 2**64:
-        spread %= np.uint64(high - low)
-    return (spread.astype(np.int64) + low).astype(dtype.name).reshape(shape)  # int64 addition wraps to the right value
+        values %= np.uint64(high - low)
+    return (values.astype(np.int64) + low).astype(dtype.name).reshape(shape)  # int64 addition wraps to the right value
 
 
 @kernel("random_permutation", DEVICE)
@@ -110,10 +110,13 @@ def random_choice(a: Array, *, key: int, offset: int, count: int, replacement: b
     """
     weights = a.astype(np.float64).reshape(-1, a.shape[-1])
     if replacement:
-        drawn = uniform(key, offset, len(weights) * count, "float64").reshape(-1, count)
-        shares = np.cumsum(weights, axis=1)
-        shares /= shares[:, -1:]  # the last is exactly 1, above every draw
-        rows = [np.searchsorted(share, row, side="right") for share, row in zip(shares, drawn, strict=True)]
+        draws = uniform(key, offset, len(weights) * count, "float64").reshape(-1, count)
+        cumulative = np.cumsum(weights, axis=1)
+        cumulative /= cumulative[:, -1:]  # the last is exactly 1, above every draw
+        rows = [
+            np.searchsorted(row_cumulative, row, side="right")
+            for row_cumulative, row in zip(cumulative, draws, strict=True)
+        ]
         return np.array(rows, dtype=np.int64).reshape(*a.shape[:-1], count)
     times = -np.log1p(-uniform(key, offset, weights.size, "float64")).reshape(weights.shape) / weights
     return np.argsort(times, axis=1, kind="stable")[:, :count].reshape(*a.shape[:-1], count)

@@ -13,18 +13,23 @@ from minigrad.core.dispatch import kernel
 __all__: list[str] = []
 
 
-def corners(x: Array, y: Array, shape: Shape, nearest: bool) -> Iterator[tuple[Array, Array]]:
+def corner_weights(x: Array, y: Array, shape: Shape, nearest: bool) -> Iterator[tuple[Array, Array]]:
     """Yield the pixel row, in images of `shape`, and the interpolation weight of each corner around points (x, y)."""
     batch, _, height, width = shape
     first = np.arange(0, batch * height * width, height * width)[:, None, None]
     left, top = (np.rint(x), np.rint(y)) if nearest else (np.floor(x), np.floor(y))
-    right, down = x - left, y - top
+    fraction_x, fraction_y = x - left, y - top
     for dx, dy in [(0, 0)] if nearest else product((0, 1), repeat=2):
         column, row = left + dx, top + dy
         inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
-        column, row = [np.where(inside, place, 0).astype(np.intp) for place in (column, row)]
+        column, row = [np.where(inside, coordinate, 0).astype(np.intp) for coordinate in (column, row)]
         pixel = np.where(inside, first + row * width + column, batch * height * width)
-        yield pixel, np.ones_like(x) if nearest else (right if dx else 1 - right) * (down if dy else 1 - down)
+        yield (
+            pixel,
+            np.ones_like(x)
+            if nearest
+            else (fraction_x if dx else 1 - fraction_x) * (fraction_y if dy else 1 - fraction_y),
+        )
 
 
 @kernel("grid_sample", DEVICE)
@@ -33,7 +38,7 @@ def grid_sample(a: Array, b: Array, c: Array, *, nearest: bool) -> Array:
     pixels = np.zeros((batch * height * width + 1, channels), a.dtype)
     pixels[:-1] = a.transpose(0, 2, 3, 1).reshape(batch * height * width, channels)
     out = np.zeros((*b.shape, channels), a.dtype)
-    for pixel, weight in corners(b, c, a.shape, nearest):
+    for pixel, weight in corner_weights(b, c, a.shape, nearest):
         out += pixels[pixel] * weight[..., None]
     return np.ascontiguousarray(out.transpose(0, 3, 1, 2))
 
@@ -41,10 +46,10 @@ def grid_sample(a: Array, b: Array, c: Array, *, nearest: bool) -> Array:
 @kernel("grid_put", DEVICE)
 def grid_put(a: Array, b: Array, c: Array, *, shape: Shape, nearest: bool) -> Array:
     batch, channels, height, width = shape
-    numbers = a.transpose(0, 2, 3, 1)
+    values = a.transpose(0, 2, 3, 1)
     out = np.zeros((batch * height * width + 1) * channels, a.dtype)
-    for pixel, weight in corners(b, c, shape, nearest):
-        places = pixel[..., None] * channels + np.arange(channels)
-        np.add.at(out, places.reshape(-1), (numbers * weight[..., None]).reshape(-1))  # fastest on flat arrays
+    for pixel, weight in corner_weights(b, c, shape, nearest):
+        offsets = pixel[..., None] * channels + np.arange(channels)
+        np.add.at(out, offsets.reshape(-1), (values * weight[..., None]).reshape(-1))  # fastest on flat arrays
     image = out[: out.size - channels].reshape(batch, height, width, channels)
     return np.ascontiguousarray(image.transpose(0, 3, 1, 2))

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE, Array, Shape
-from minigrad.backends.numpy.reduce import summed
-from minigrad.core.dispatch import kernel, kernels_of
+from minigrad.backends.numpy.reduce import stable_sum
+from minigrad.core.dispatch import get_kernels, kernel
 
 __all__: list[str] = []
 
@@ -16,8 +16,8 @@ __all__: list[str] = []
 @kernel("sum_to", DEVICE)
 def sum_to(a: Array, *, shape: Shape) -> Array:
     extra = a.ndim - len(shape)
-    stretched = tuple(k for k in range(a.ndim) if k < extra or (shape[k - extra] == 1 and a.shape[k] != 1))
-    return summed(a, stretched, True).reshape(shape)
+    broadcast_dims = tuple(k for k in range(a.ndim) if k < extra or (shape[k - extra] == 1 and a.shape[k] != 1))
+    return stable_sum(a, broadcast_dims, True).reshape(shape)
 
 
 class ArrayInterface:
@@ -35,16 +35,18 @@ class ArrayInterface:
         }
 
 
-def arranged(a: Array, shape: Shape, strides: Shape, offset: int = 0) -> Array:
+def strided_view(a: Array, shape: Shape, strides: Shape, offset: int = 0) -> Array:
     """Return a strided view of the memory of `a`, without a bounds check. Strides and offset are in bytes."""
     return np.asarray(ArrayInterface(a, shape, strides, offset))
 
 
 @kernel("expand", DEVICE)
 def expand(a: Array, *, shape: Shape) -> Array:
-    new = len(shape) - a.ndim
-    kept = [stride if size == n else 0 for stride, size, n in zip(a.strides, a.shape, shape[new:], strict=True)]
-    return arranged(a, shape, (0,) * new + tuple(kept))
+    extra_dims = len(shape) - a.ndim
+    own_strides = [
+        stride if size == n else 0 for stride, size, n in zip(a.strides, a.shape, shape[extra_dims:], strict=True)
+    ]
+    return strided_view(a, shape, (0,) * extra_dims + tuple(own_strides))
 
 
 @kernel("reshape", DEVICE)
@@ -77,11 +79,11 @@ def index_backward(a: Array, *, shape: Shape, key: Any) -> Array:
 @kernel("diagonal", DEVICE)
 def diagonal(a: Array, *, offset: int, dim1: int, dim2: int) -> Array:
     rest = [k for k in range(a.ndim) if k not in (dim1, dim2)]
-    down, right = (max(-offset, 0), max(offset, 0))
-    size = max(min(a.shape[dim1] - down, a.shape[dim2] - right), 0)
-    start = down * a.strides[dim1] + right * a.strides[dim2] if size else 0
+    row_offset, column_offset = (max(-offset, 0), max(offset, 0))
+    size = max(min(a.shape[dim1] - row_offset, a.shape[dim2] - column_offset), 0)
+    start = row_offset * a.strides[dim1] + column_offset * a.strides[dim2] if size else 0
     strides = (*[a.strides[k] for k in rest], a.strides[dim1] + a.strides[dim2])
-    return arranged(a, (*[a.shape[k] for k in rest], size), strides, start)
+    return strided_view(a, (*[a.shape[k] for k in rest], size), strides, start)
 
 
 @kernel("diagonal_backward", DEVICE)
@@ -96,51 +98,51 @@ def unfold(a: Array, *, dim: int, size: int, step: int) -> Array:
     shape, strides = list(a.shape), list(a.strides)
     shape[dim] = (shape[dim] - size) // step + 1
     strides[dim] *= step
-    return arranged(a, (*shape, size), (*strides, a.strides[dim]))
+    return strided_view(a, (*shape, size), (*strides, a.strides[dim]))
 
 
 @kernel("unfold_backward", DEVICE)
 def unfold_backward(a: Array, *, shape: Shape, dim: int, size: int, step: int) -> Array:
     out = np.zeros(shape, a.dtype)
-    along, windows = np.moveaxis(out, dim, 0), np.moveaxis(a, dim, 0)
+    target, windows = np.moveaxis(out, dim, 0), np.moveaxis(a, dim, 0)
     for k in range(size):
-        along[k::step][: len(windows)] += windows[..., k]
+        target[k::step][: len(windows)] += windows[..., k]
     return out
 
 
-def span(shape: Shape, strides: Shape) -> tuple[int, int]:
+def memory_span(shape: Shape, strides: Shape) -> tuple[int, int]:
     """Return the offset of the first element in the memory span of an array, and the size of that span, in elements."""
     steps = [stride * (size - 1) for stride, size in zip(strides, shape, strict=True)] if 0 not in shape else []
     start = -sum(step for step in steps if step < 0)
     return start, start + sum(step for step in steps if step > 0) + 1
 
 
-def laid_out(a: Array, stride: Shape) -> Array:
+def copy_with_strides(a: Array, stride: Shape) -> Array:
     """Copy `a` to an array with these strides, in elements."""
     strides = tuple(by * a.itemsize for by in stride)
     out = a.copy(order="K")
     if out.strides != strides:
-        start, size = span(a.shape, stride)
-        out = arranged(np.empty(size, a.dtype), a.shape, strides, start * a.itemsize)
+        start, size = memory_span(a.shape, stride)
+        out = strided_view(np.empty(size, a.dtype), a.shape, strides, start * a.itemsize)
         out[...] = a
     return out
 
 
 @kernel("as_strided", DEVICE)
 def as_strided(a: Array, *, own: Shape, size: Shape, stride: Shape, offset: int) -> Array:
-    bytes_ = tuple(by * a.itemsize for by in stride)
+    byte_strides = tuple(by * a.itemsize for by in stride)
     if a.strides == tuple(by * a.itemsize for by in own):
-        return arranged(a, size, bytes_, offset * a.itemsize)
-    return arranged(laid_out(a, own), size, bytes_, offset * a.itemsize).copy()
+        return strided_view(a, size, byte_strides, offset * a.itemsize)
+    return strided_view(copy_with_strides(a, own), size, byte_strides, offset * a.itemsize).copy()
 
 
 @kernel("as_strided_backward", DEVICE)
 def as_strided_backward(a: Array, *, shape: Shape, own: Shape, size: Shape, stride: Shape, offset: int) -> Array:
-    start, count = span(shape, own)
+    start, count = memory_span(shape, own)
     memory = np.zeros(count, a.dtype)
-    places = arranged(np.arange(count), size, tuple(by * 8 for by in stride), (start + offset) * 8)
-    np.add.at(memory, places, a)
-    return arranged(memory, shape, tuple(by * a.itemsize for by in own), start * a.itemsize).copy()
+    offsets = strided_view(np.arange(count), size, tuple(by * 8 for by in stride), (start + offset) * 8)
+    np.add.at(memory, offsets, a)
+    return strided_view(memory, shape, tuple(by * a.itemsize for by in own), start * a.itemsize).copy()
 
 
 @kernel("contiguous", DEVICE)
@@ -176,11 +178,11 @@ def cat(*arrays: Array, dim: int, sizes: Shape) -> Array:
 @kernel("pad", DEVICE)
 def pad(a: Array, *, pads: tuple[tuple[int, int], ...], value: float) -> Array:
     sizes = list(zip(a.shape, pads, strict=True))
-    kept = a[tuple([slice(max(-before, 0), n + min(after, 0)) for n, (before, after) in sizes])]
+    cropped = a[tuple([slice(max(-before, 0), n + min(after, 0)) for n, (before, after) in sizes])]
     out = np.full([n + before + after for n, (before, after) in sizes], value, a.dtype)
-    out[tuple([slice(max(before, 0), max(before, 0) + n) for n, (before, _) in zip(kept.shape, pads, strict=True)])] = (
-        kept
-    )
+    out[
+        tuple([slice(max(before, 0), max(before, 0) + n) for n, (before, _) in zip(cropped.shape, pads, strict=True)])
+    ] = cropped
     return out
 
 
@@ -210,8 +212,8 @@ def copy(a: Array, b: Array) -> Array:
 
 @kernel("overwrite", DEVICE)
 def overwrite(a: Array, b: Array, *, chain: Any, stride: Shape) -> Array:
-    out = view = laid_out(a, stride)
+    out = view = copy_with_strides(a, stride)
     for op, attrs in chain:
-        view = kernels_of(op.name)[DEVICE](view, **attrs)
+        view = get_kernels(op.name)[DEVICE](view, **attrs)
     view[...] = b
     return out

@@ -10,7 +10,7 @@ from minigrad.core.dispatch import kernel
 __all__: list[str] = []
 
 
-def order(a: Array, dim: int, descending: bool) -> Array:
+def stable_argsort(a: Array, dim: int, descending: bool) -> Array:
     """Return the indices that sort `a`. Descending order sorts the reversed array and reverses the result."""
     if not descending:
         return np.argsort(a, axis=dim, kind="stable")
@@ -19,11 +19,11 @@ def order(a: Array, dim: int, descending: bool) -> Array:
 
 @kernel("sort", DEVICE)
 def sort(a: Array, *, dim: int, descending: bool) -> tuple[Array, Array]:
-    at = order(a, dim, descending)
-    return np.take_along_axis(a, at, dim), at
+    indices = stable_argsort(a, dim, descending)
+    return np.take_along_axis(a, indices, dim), indices
 
 
 @kernel("topk", DEVICE)
 def topk(a: Array, *, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
-    at = order(a, dim, largest)[(*(slice(None),) * dim, slice(k))]
-    return np.take_along_axis(a, at, dim), at
+    indices = stable_argsort(a, dim, largest)[(*(slice(None),) * dim, slice(k))]
+    return np.take_along_axis(a, indices, dim), indices

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy.arrays import DEVICE, Array
-from minigrad.core.dispatch import kernel, kernels_of, on_raw_numbers
+from minigrad.core.dispatch import accept_raw_values, get_kernels, kernel
 
 __all__ = ["step"]
 
-TOGETHER = 1 << 22  # the maximum number of elements computed at a time when there are many samples
+MAX_ELEMENTS = 1 << 22  # the maximum number of elements computed at a time when there are many samples
 
 
 @kernel("tape_forward", DEVICE)
-def tape_forward(known: Array, *, program: Any, out: Any = None) -> Array:
-    """Compute all nodes of `program` into `out`. Its first rows hold `known`, the leaves and constants."""
-    _forward(program, known, out[:, None])
+def tape_forward(leaf_values: Array, *, program: Any, out: Any = None) -> Array:
+    """Compute all nodes of `program` into `out`. Its first rows hold `leaf_values`, the leaves and constants."""
+    _forward(program, leaf_values, out[:, None])
     return out
 
 
@@ -36,7 +36,7 @@ def tape_backward(value: Array, *, program: Any, out: Any = None) -> Array:
 @kernel("tape_batch", DEVICE)
 def tape_batch(value: Array, columns: Array, *, program: Any, out: Any = None) -> Array:
     """Compute the outputs, (outputs, samples), from shared values and the `columns` of fed leaves, (fed, samples)."""
-    for samples, rows in _stretches(program, columns):
+    for samples, rows in _sample_chunks(program, columns):
         _forward(program, value, rows)
         for k, row in enumerate(program.outputs[:-1]):
             if row >= 0:
@@ -48,7 +48,7 @@ def tape_batch(value: Array, columns: Array, *, program: Any, out: Any = None) -
 def tape_batch_backward(value: Array, columns: Array, seeds: Array, *, program: Any, out: Any = None) -> Array:
     """Compute the gradients of the leaves, in rows as of `value`, summed over samples, from those of the outputs."""
     out[...] = 0.0
-    for samples, rows in _stretches(program, columns):
+    for samples, rows in _sample_chunks(program, columns):
         _forward(program, value, rows)
         grads = np.zeros_like(rows)
         for k, row in enumerate(program.outputs[:-1]):
@@ -66,72 +66,74 @@ def step(grad: Array, *, rows: Array, lr: float, out: Any = None) -> Array:
     return out
 
 
-def _stretches(program: Any, columns: Array) -> Iterator[tuple[slice, Array]]:
+def _sample_chunks(program: Any, columns: Array) -> Iterator[tuple[slice, Array]]:
     """Yield chunks of samples, with rows in which those of the fed leaves are filled."""
-    length = max(1, TOGETHER // program.rows)
+    length = max(1, MAX_ELEMENTS // program.rows)
     for start in range(0, columns.shape[1], length):
-        part = columns[:, start : start + length]
-        rows = np.zeros((program.rows, part.shape[1]))
-        rows[: len(part)] = part
+        chunk = columns[:, start : start + length]
+        rows = np.zeros((program.rows, chunk.shape[1]))
+        rows[: len(chunk)] = chunk
         yield slice(start, start + length), rows
 
 
 def _forward(program: Any, value: Array, rows: Array) -> None:
-    for kind, nodes, operands in _pieces(program):
-        given = _given(kind, operands, value, rows)
-        rows[nodes] = _computing(kind)(*given[: kind.takes], **kind.named(given))
+    for kind, nodes, operands in _independent_runs(program):
+        values = _operand_values(kind, operands, value, rows)
+        rows[nodes] = _array_kernel(kind)(*values[: kind.operand_count], **kind.attributes_of(values))
 
 
 def _backward(program: Any, value: Array, rows: Array, sums: Array, grads: Array) -> None:
-    with on_raw_numbers():
-        for kind, nodes, operands in reversed(list(_pieces(program))):
-            if not any(kind.wants):
+    with accept_raw_values():
+        for kind, nodes, operands in reversed(list(_independent_runs(program))):
+            if not any(kind.needs_grad):
                 continue
-            given, g = _given(kind, operands, value, rows), grads[nodes]
+            values, g = _operand_values(kind, operands, value, rows), grads[nodes]
             for slot, rule in enumerate(kind.op.rules):
-                if not kind.wants[slot]:
+                if not kind.needs_grad[slot]:
                     continue
-                product = np.broadcast_to(rule(g, rows[nodes], *given[: kind.takes], **kind.named(given)), g.shape)
+                vjp = np.broadcast_to(
+                    rule(g, rows[nodes], *values[: kind.operand_count], **kind.attributes_of(values)), g.shape
+                )
                 if kind.shared and kind.shared[slot]:
-                    np.add.at(sums, operands[slot], product.sum(axis=1))
+                    np.add.at(sums, operands[slot], vjp.sum(axis=1))
                 else:
-                    np.add.at(grads, operands[slot], product)
+                    np.add.at(grads, operands[slot], vjp)
 
 
-def _given(kind: Any, operands: Array, value: Array, rows: Array) -> list[Array]:
+def _operand_values(kind: Any, operands: Array, value: Array, rows: Array) -> list[Array]:
     """Return the values of each operand and attribute, (nodes, samples), or (nodes, 1) if shared."""
     shared = kind.shared or (False,) * len(operands)
-    return [value[one][:, None] if same else rows[one] for one, same in zip(operands, shared, strict=True)]
+    return [value[row][:, None] if is_shared else rows[row] for row, is_shared in zip(operands, shared, strict=True)]
 
 
-def _pieces(program: Any) -> Iterator[tuple[Any, slice, Array]]:
+def _independent_runs(program: Any) -> Iterator[tuple[Any, slice, Array]]:
     """Yield runs, split so that no node depends on another: the kind, the node rows, and the rows of each operand."""
-    for number, first, count, at in program.runs.tolist():
-        kind = program.kinds[number]
-        operands = program.operands[at : at + count * kind.width].reshape(count, kind.width)
-        ours = operands if True not in kind.shared else np.where(kind.shared, -1, operands)
-        latest = ours.max(axis=1).tolist()
+    for kind_index, first, count, operand_offset in program.runs.tolist():
+        kind = program.kinds[kind_index]
+        operands = program.operands[operand_offset : operand_offset + count * kind.width].reshape(count, kind.width)
+        local_operands = operands if True not in kind.shared else np.where(kind.shared, -1, operands)
+        last_dependencies = local_operands.max(axis=1).tolist()
         start = 0
-        for place in range(count + 1):
-            if place == count or latest[place] >= first + start:
-                if place > start:
-                    yield kind, slice(first + start, first + place), operands[start:place].T
-                start = place
+        for stop in range(count + 1):
+            if stop == count or last_dependencies[stop] >= first + start:
+                if stop > start:
+                    yield kind, slice(first + start, first + stop), operands[start:stop].T
+                start = stop
 
 
-def _computing(kind: Any) -> Callable[..., Array]:
+def _array_kernel(kind: Any) -> Callable[..., Array]:
     """Return the array kernel or, if there is none, a loop over the scalar kernel."""
-    kernels = kernels_of(kind.op.name)
+    kernels = get_kernels(kind.op.name)
     if DEVICE in kernels:
         return kernels[DEVICE]
 
-    def one_by_one(*operands: Array, **attrs: Any) -> Array:
+    def apply_scalar_kernel(*operands: Array, **attrs: Any) -> Array:
         arrays = {name: x for name, x in attrs.items() if isinstance(x, np.ndarray)}
-        whole = np.broadcast_arrays(*operands, *arrays.values())
-        found = []
-        for numbers in zip(*[x.ravel().tolist() for x in whole], strict=True):
-            named = dict(zip(arrays, numbers[len(operands) :], strict=True))
-            found.append(kernels["python"](*numbers[: len(operands)], **{**attrs, **named}))
-        return np.array(found, dtype=np.float64).reshape(whole[0].shape)
+        broadcasted = np.broadcast_arrays(*operands, *arrays.values())
+        results = []
+        for scalars in zip(*[x.ravel().tolist() for x in broadcasted], strict=True):
+            scalar_attrs = dict(zip(arrays, scalars[len(operands) :], strict=True))
+            results.append(kernels["python"](*scalars[: len(operands)], **{**attrs, **scalar_attrs}))
+        return np.array(results, dtype=np.float64).reshape(broadcasted[0].shape)
 
-    return one_by_one
+    return apply_scalar_kernel

@@ -10,17 +10,17 @@ from itertools import pairwise
 from threading import Lock
 from typing import Any
 
-from minigrad.core.packages import package
+from minigrad.core.packages import import_package
 
-__all__ = ["shared"]
+__all__ = ["parallel_for"]
 
 limit_lock = Lock()  # held while the process-wide number of BLAS threads is lowered
-WORTH = 2**17  # the number of elements from which starting threads, some 50 µs, pays off
+MIN_ELEMENTS = 2**17  # the number of elements from which starting threads, some 50 µs, pays off
 
 
 @cache
 def _blas() -> Any:
-    return package("threadpoolctl", "BLAS threads").ThreadpoolController().select(user_api="blas")
+    return import_package("threadpoolctl", "BLAS threads").ThreadpoolController().select(user_api="blas")
 
 
 @cache
@@ -28,21 +28,21 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="minigrad")
 
 
-def shared(work: Callable[[slice], None], count: int, numbers: int) -> None:
+def parallel_for(work: Callable[[slice], None], count: int, elements: int) -> None:
     """Call work(part) for slices that partition range(count): one, or one per BLAS thread.
 
-    Each slice runs in its own thread, with BLAS limited to one thread. `numbers` is the total number of elements. The
+    Each slice runs in its own thread, with BLAS limited to one thread. `elements` is the total number of elements. The
     partition, and therefore the rounding of partial sums, depends only on the number of threads.
     """
     with limit_lock:
         threads = min(count, max((library["num_threads"] for library in _blas().info()), default=1))
-        if threads >= 2 and numbers >= WORTH:
+        if threads >= 2 and elements >= MIN_ELEMENTS:
             ends = [count * k // threads for k in range(threads + 1)]
             parts = [slice(*pair) for pair in pairwise(ends)]
             with _blas().limit(limits=1):
-                others = [_pool(threads).submit(contextvars.copy_context().run, work, part) for part in parts[1:]]
+                futures = [_pool(threads).submit(contextvars.copy_context().run, work, part) for part in parts[1:]]
                 work(parts[0])
-                for other in others:
-                    other.result()
+                for future in futures:
+                    future.result()
             return
     work(slice(0, count))

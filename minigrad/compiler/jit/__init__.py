@@ -9,18 +9,18 @@ from threading import RLock
 from types import MethodType
 from typing import Any
 
+from minigrad.compiler.jit.argument_checks import compile_check
 from minigrad.compiler.jit.arguments import Arguments
+from minigrad.compiler.jit.cache_misses import CacheMisses
 from minigrad.compiler.jit.capture import Capture
-from minigrad.compiler.jit.checks import compile_check
-from minigrad.compiler.jit.locks import Elsewhere, between_captures, exclusively
-from minigrad.compiler.jit.misses import Misses
-from minigrad.compiler.jit.reach import Chosen, Reach
-from minigrad.compiler.jit.recording import StepRecording
-from minigrad.compiler.jit.results import Results, eager
+from minigrad.compiler.jit.locks import GradChangeObserver, hold_capture_lock, wait_for_captures
+from minigrad.compiler.jit.reach import Reach, ReadSet
+from minigrad.compiler.jit.results import Results, concrete_results
+from minigrad.compiler.jit.step_trace import StepTrace
 from minigrad.compiler.jit.trace_guards import TraceGuards
-from minigrad.core.dispatch import tapped
-from minigrad.core.errors import ArgumentError, CaptureError, DTypeError, a_kind, check_flag, check_function
-from minigrad.core.graph import grad_listeners
+from minigrad.core.dispatch import is_tapped
+from minigrad.core.errors import ArgumentError, CaptureError, DTypeError, check_callable, check_flag, describe_type
+from minigrad.core.graph import global_grad_listeners
 from minigrad.core.modes import modes
 
 __all__ = ["Jitted", "jit"]
@@ -88,10 +88,10 @@ class Jitted:
     def __init__(
         self, function: Callable[..., Any], state: Any = (), fullgraph: bool = True, max_traces: int = 16
     ) -> None:
-        check_function(function, "jit")
+        check_callable(function, "jit")
         check_flag(fullgraph, "jit: fullgraph")
         if not isinstance(max_traces, int):
-            raise DTypeError(f"jit: expected max_traces to be an integer, but got {a_kind(max_traces)}.")
+            raise DTypeError(f"jit: expected max_traces to be an integer, but got {describe_type(max_traces)}.")
         if max_traces < 1:
             raise ArgumentError(f"jit: expected max_traces to be at least 1, but got {max_traces}.")
         update_wrapper(self, function)
@@ -100,19 +100,19 @@ class Jitted:
         self.trace_count = 0
         """The number of times the function was traced."""
         self._function = function
-        self._traces: list[StepRecording] = []  # most recently used first
+        self._traces: list[StepTrace] = []  # most recently used first
         self._max_traces = max_traces
-        self._last: StepRecording | None = None
-        self._unkept: tuple[Any, str] | None = None  # key of the last trace that was discarded, and the reason
-        self._unkept_count = 0
+        self._last: StepTrace | None = None
+        self._discarded: tuple[Any, str] | None = None  # key of the last trace that was discarded, and the reason
+        self._discard_count = 0
         self._fullgraph = fullgraph
-        self._eager = ""  # the reason for running eagerly, "" while the function is traced
-        self._misses = Misses(getattr(function, "__name__", "a step"), max_traces)
+        self._eager_reason = ""  # the reason for running eagerly, "" while the function is traced
+        self._misses = CacheMisses(getattr(function, "__name__", "a step"), max_traces)
         self._lock = RLock()  # serialises threads, as kernels share buffers
-        self._watched = [state] if hasattr(state, "training") else [x for x in state if hasattr(x, "training")]
+        self._guarded_modules = [state] if hasattr(state, "training") else [x for x in state if hasattr(x, "training")]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if tapped() or modes.gradient_passed or self._eager:
+        if is_tapped() or modes.gradient_passed or self._eager_reason:
             return self._function(*args, **kwargs)
         with self._lock:
             return self._run(args, kwargs)
@@ -123,35 +123,35 @@ class Jitted:
             tensors = last.check(args, kwargs)
             if tensors is not None:
                 with last.lock:
-                    if not grad_listeners:
-                        reason, numbers = last.outdated(tensors)
+                    if not global_grad_listeners:
+                        reason, scalars = last.check_guards(tensors)
                         if not reason:
-                            return last.run(tensors, numbers)
+                            return last.run(tensors, scalars)
         try:
             call = Arguments(self._function, args, kwargs)
         except CaptureError as error:
-            self._refuse(error)
+            self._handle_graph_break(error)
             return self._function(*args, **kwargs)
-        key, tried = call.key, last if reason else None
+        key, rejected = call.key, last if reason else None
         for trace in self._traces:
-            if trace is not tried and trace.key == key:
+            if trace is not rejected and trace.key == key:
                 trace.inputs[:] = call.floats
-                with between_captures(trace.lock):
-                    failed, numbers = trace.outdated(call.tensors)
-                    if not failed:
-                        self._use(trace)
+                with wait_for_captures(trace.lock):
+                    failed_guard, scalars = trace.check_guards(call.tensors)
+                    if not failed_guard:
+                        self._move_to_front(trace)
                         if trace.check is None:
                             trace.check = compile_check(call, trace.inputs)
-                        return trace.run(call.tensors, numbers)
-                reason = reason or failed
-        with exclusively() as elsewhere:
-            return self._record(call, key, reason, elsewhere)
+                        return trace.run(call.tensors, scalars)
+                reason = reason or failed_guard
+        with hold_capture_lock() as elsewhere:
+            return self._capture(call, key, reason, elsewhere)
 
-    def _use(self, trace: StepRecording) -> None:
+    def _move_to_front(self, trace: StepTrace) -> None:
         """Move a trace to the front of the cache."""
         if not self._traces or self._traces[0] is not trace:
             self._traces = [trace, *[x for x in self._traces if x is not trace]]
-        self._last, self._unkept_count = trace, 0
+        self._last, self._discard_count = trace, 0
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """Bind the function as a method; the instance becomes an argument that selects a trace."""
@@ -159,64 +159,66 @@ class Jitted:
 
     def __reduce__(self) -> Any:
         """Pickle or copy the function without its traces."""
-        return Jitted, (self._function, self._watched, self._fullgraph, self._max_traces)
+        return Jitted, (self._function, self._guarded_modules, self._fullgraph, self._max_traces)
 
-    def _refuse(self, error: CaptureError) -> None:
+    def _handle_graph_break(self, error: CaptureError) -> None:
         """Raise the error with `fullgraph`, else run the function eagerly from now on."""
         if self._fullgraph:
             raise error
         self._run_eagerly(str(error).splitlines()[0].removesuffix("."))
 
-    def _run_eagerly(self, why: str) -> None:
-        self._eager = why
-        warnings.warn(f"{why}.\n  It runs eagerly from now on.", UserWarning, stacklevel=5)
+    def _run_eagerly(self, reason: str) -> None:
+        self._eager_reason = reason
+        warnings.warn(f"{reason}.\n  It runs eagerly from now on.", UserWarning, stacklevel=5)
 
-    def _record(self, call: Arguments, key: Any, reason: str, elsewhere: Elsewhere) -> Any:
+    def _capture(self, call: Arguments, key: Any, reason: str, observer: GradChangeObserver) -> Any:
         self._last = None
-        if not reason and self._unkept is not None and self._unkept[0] == key:
-            reason = self._unkept[1]
+        if not reason and self._discarded is not None and self._discarded[0] == key:
+            reason = self._discarded[1]
         reach = Reach()  # the state before the step runs
         reach.add(self._function, getattr(self._function, "__name__", "the step"))
-        for x, what in (*[(x, type(x).__name__) for x in self._watched], *call.objects):
-            reach.add(x, what)
+        for x, path in (*[(x, type(x).__name__) for x in self._guarded_modules], *call.guarded_objects):
+            reach.add(x, path)
         capture = Capture([x._array for x in call.tensors], reach, self._fullgraph)
         capture.trace_optimizers()
         inputs: list[float] = []
-        args, kwargs = call.traced(capture.book, inputs)
+        args, kwargs = call.with_symbolic_floats(capture.symbols, inputs)
         result = capture.run(lambda: self._function(*args, **kwargs))
         for x in call.tensors:
             if x._step is not None:  # an in-place write gave it a graph; a replay gives it none
                 x._step, x._requires_grad = None, False
         try:
-            if capture.refused:
-                raise CaptureError(capture.refused)
-            call.check_unchanged(args, kwargs)
-            chosen = reach.chosen(capture.watch, [x.optimizer for x in capture.optimizers.values() if x.steps])
-            _check_read(chosen)
+            if capture.graph_break:
+                raise CaptureError(capture.graph_break)
+            call.check_unmutated(args, kwargs)
+            read_set = reach.select_read(
+                capture.entry_watch, [x.optimizer for x in capture.optimizers.values() if x.steps]
+            )
+            _raise_unguardable(read_set)
             results = Results(result, capture)
         except CaptureError as error:
-            self._refuse(error)
-            return eager(result)
+            self._handle_graph_break(error)
+            return concrete_results(result)
         del result  # its graph references leaves that the step created
-        self._note(call, reason or call.first_call())
-        capture.forget_own_leaves({*chosen.tensors, *map(id, call.tensors)})
-        guards = TraceGuards(capture, call.tensors, chosen)
-        changed = capture.unstable or guards.changed()
-        trace = None if changed else StepRecording(capture, results, call, key, guards, inputs)
-        if {*capture.grads, *capture.grads_read} & {*elsewhere.changed}:
+        self._record_reason(call, reason or call.describe_first_call())
+        capture.drop_dead_leaves({*read_set.tensors, *map(id, call.tensors)})
+        guards = TraceGuards(capture, call.tensors, read_set)
+        changed = capture.instability or guards.find_changed()
+        trace = None if changed else StepTrace(capture, results, call, key, guards, inputs)
+        if {*capture.grads, *capture.grads_read} & {*observer.changed}:
             changed = "a gradient was changed by another thread"
         if changed or trace is None:
-            self._unkept, self._unkept_count = (key, f"in the step itself {changed}"), self._unkept_count + 1
+            self._discarded, self._discard_count = (key, f"in the step itself {changed}"), self._discard_count + 1
         else:
-            self._use(trace)
-        if self._unkept_count > self._max_traces:
-            self._run_eagerly(f"jit: in the step itself {changed}, at each of {self._unkept_count} calls")
+            self._move_to_front(trace)
+        if self._discard_count > self._max_traces:
+            self._run_eagerly(f"jit: in the step itself {changed}, at each of {self._discard_count} calls")
         elif len(self._traces) > self._max_traces:
             del self._traces[self._max_traces :]
             self._misses.warn()
-        return results.first()
+        return results.take_results()
 
-    def _note(self, call: Arguments, reason: str) -> None:
+    def _record_reason(self, call: Arguments, reason: str) -> None:
         """Record why the step was traced."""
         self.trace_count += 1
         self.captures.append(reason)
@@ -230,22 +232,22 @@ class Jitted:
         return "" if self._last is None else str(self._last)
 
     @property
-    def recording(self) -> StepRecording | None:
+    def recording(self) -> StepTrace | None:
         """The trace that the last call ran or recorded, for `minigrad_viz.draw`; None if it was discarded."""
         return self._last
 
     @property
     def source(self) -> str:
         """The source of the kernels that the last call launched; empty if it ran call by call."""
-        launched = None if self._last is None else self._last.launched
-        return "" if launched is None else launched.source
+        replay = None if self._last is None else self._last.replay
+        return "" if replay is None else replay.source
 
 
-def _check_read(chosen: Chosen) -> None:
+def _raise_unguardable(read_set: ReadSet) -> None:
     """Raise CaptureError if the step read something that cannot be guarded."""
-    if chosen.refused:
+    if read_set.unguardable:
         raise CaptureError(
-            f"jit: the step reads {chosen.refused[0]}.\n"
+            f"jit: the step reads {read_set.unguardable[0]}.\n"
             "  A replay would use the value from tracing time: read it outside of the step, and pass what you need\n"
             "  as an argument."
         )

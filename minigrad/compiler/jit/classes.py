@@ -10,19 +10,19 @@ from typing import Any
 
 from minigrad.compiler.jit.watch import names_in, origin
 
-__all__ = ["library_names", "origin_of", "slots", "variables"]
+__all__ = ["instance_dict", "library_attribute_names", "origin_of", "slot_names"]
 
 
-def variables(x: Any) -> dict[str, Any] | None:
+def instance_dict(x: Any) -> dict[str, Any] | None:
     """Return the `__dict__` of an object without calling `__getattr__`, None if it has none."""
     try:
-        found = object.__getattribute__(x, "__dict__")
+        table = object.__getattribute__(x, "__dict__")
     except AttributeError:
         return None
-    return found if isinstance(found, dict) else None
+    return table if isinstance(table, dict) else None
 
 
-def slots(base: type) -> tuple[str, ...]:
+def slot_names(base: type) -> tuple[str, ...]:
     """Return the names of the slots of a class, mangled."""
     slots = base.__dict__.get("__slots__", ())
     names = (slots,) if isinstance(slots, str) else tuple(slots)
@@ -33,7 +33,7 @@ def slots(base: type) -> tuple[str, ...]:
     )
 
 
-def library_names(kind: type) -> frozenset[str]:
+def library_attribute_names(kind: type) -> frozenset[str]:
     """Return the attribute names used by methods that a class inherits from minigrad or another library."""
     bases = [base for base in kind.__mro__ if origin_of(base) in ("engine", "installed")]
     return frozenset().union(*map(_names_in_methods, bases))

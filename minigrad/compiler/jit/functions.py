@@ -11,75 +11,79 @@ from typing import Any
 
 from minigrad.compiler.jit.guards import (
     Guard,
-    absence,
-    cell,
-    entries,
-    entry,
+    guard_absence,
+    guard_cell,
+    guard_entries,
+    guard_entry,
 )
-from minigrad.compiler.jit.links import Link, Object, from_table
-from minigrad.compiler.jit.watch import by_identity, is_user_code, names_in
+from minigrad.compiler.jit.links import Link, ReachableObject, entry_guard_factory
+from minigrad.compiler.jit.watch import cache_by_id, is_user_code, names_in
 
 __all__ = ["describe_function"]
 
 
-def describe_function(found: Object) -> None:
+def describe_function(node: ReachableObject) -> None:
     """Add guards and links of a Python function; for library functions only those of closure and defaults."""
-    f: FunctionType = found.x
-    found.code = code = f.__code__
-    what = f"the code of {found.path}"
-    read = _attributes(f, "__code__", "__defaults__", "__kwdefaults__")
+    f: FunctionType = node.object
+    node.code = code = f.__code__
+    description = f"the code of {node.path}"
+    read = _attribute_reader(f, "__code__", "__defaults__", "__kwdefaults__")
     values = read()
-    found.own(
+    node.add_guards(
         Guard(
             "{0}.__code__ is {1} and {0}.__defaults__ is {2} and {0}.__kwdefaults__ is {3}",
             (f, *values),
             read,
             values,
-            f"{what} or its defaults",
+            f"{description} or its defaults",
         )
     )
     for name, x in zip(code.co_freevars, f.__closure__ or (), strict=False):
-        guard = cell(x, name)
-        found.links.append(Link(guard, guard.value, name))
+        guard = guard_cell(x, name)
+        node.links.append(Link(guard, guard.value, name))
     positional = code.co_varnames[: code.co_argcount][-len(f.__defaults__ or ()) or None :]
     for name, x in [*zip(positional, f.__defaults__ or (), strict=False), *(f.__kwdefaults__ or {}).items()]:
-        found.links.append(Link(None, x, f"the default {name} of {f.__name__}"))
+        node.links.append(Link(None, x, f"the default {name} of {f.__name__}"))
     if f.__kwdefaults__:
-        found.own(entries(f.__kwdefaults__, f"the defaults of {f.__name__}"))
+        node.add_guards(guard_entries(f.__kwdefaults__, f"the defaults of {f.__name__}"))
     if f.__dict__:
-        found.tables.append((from_table(f.__dict__, found.path), f.__dict__))
+        node.tables.append((entry_guard_factory(f.__dict__, node.path), f.__dict__))
     if is_user_code(code, f.__globals__):
-        _globals(found, f.__globals__, code)
+        _guard_globals(node, f.__globals__, code)
 
 
-def _globals(found: Object, table: dict[str, Any], code: CodeType) -> None:
-    named = _globals_in(code)
-    if named & {"globals", "eval", "exec"}:
-        named |= table.keys()
-    for name in sorted(named & table.keys()):
-        guard = entry(table, name, name)
-        found.links.append(Link(guard, guard.value, name))
-    if builtin := named - table.keys():
-        found.own(absence(table, builtin, "a global that hides a builtin"))
-        known = vars(builtins)
-        guards = [entry(known, name, f"the builtin {name}") for name in sorted(builtin & known.keys())]
-        found.links += [Link(guard, guard.value, guard.what) for guard in guards]
+def _guard_globals(node: ReachableObject, table: dict[str, Any], code: CodeType) -> None:
+    names = _global_names(code)
+    if names & {"globals", "eval", "exec"}:
+        names |= table.keys()
+    for name in sorted(names & table.keys()):
+        guard = guard_entry(table, name, name)
+        node.links.append(Link(guard, guard.value, name))
+    if builtin := names - table.keys():
+        node.add_guards(guard_absence(table, builtin, "a global that hides a builtin"))
+        builtin_table = vars(builtins)
+        guards = [
+            guard_entry(builtin_table, name, f"the builtin {name}") for name in sorted(builtin & builtin_table.keys())
+        ]
+        node.links += [Link(guard, guard.value, guard.name) for guard in guards]
     for name in sorted(names_in(code)):  # imports inside the function
-        if name not in table and isinstance(module := _imported(name), ModuleType):
-            found.links.append(Link(None, module, name))
+        if name not in table and isinstance(module := _imported_module(name), ModuleType):
+            node.links.append(Link(None, module, name))
 
 
-@by_identity
-def _globals_in(code: CodeType) -> frozenset[str]:
+@cache_by_id
+def _global_names(code: CodeType) -> frozenset[str]:
     """Return the globals that a function and its nested functions read or write."""
-    blank = code.replace(co_consts=tuple([None for _ in code.co_consts]))  # `dis` reads them, and some are symbolic
-    found = {x.argval for x in dis.get_instructions(blank) if x.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL")}
-    return frozenset(found.union(*[_globals_in(x) for x in code.co_consts if isinstance(x, CodeType)]))
+    stripped = code.replace(co_consts=tuple([None for _ in code.co_consts]))  # `dis` reads them, and some are symbolic
+    names = {
+        x.argval for x in dis.get_instructions(stripped) if x.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL")
+    }
+    return frozenset(names.union(*[_global_names(x) for x in code.co_consts if isinstance(x, CodeType)]))
 
 
-def _imported(name: str) -> Any:
+def _imported_module(name: str) -> Any:
     return sys.modules.get(name)
 
 
-def _attributes(x: Any, *names: str) -> Callable[[], tuple[Any, ...]]:
+def _attribute_reader(x: Any, *names: str) -> Callable[[], tuple[Any, ...]]:
     return lambda: tuple([getattr(x, name) for name in names])

@@ -6,30 +6,40 @@ from collections.abc import Callable, Iterable, Mapping
 from types import CodeType
 from typing import Any
 
-from minigrad.compiler.jit.guards import Guard, entry
+from minigrad.compiler.jit.guards import Guard, guard_entry
 
-__all__ = ["Link", "Object", "from_table", "of_class", "table_of"]
+__all__ = ["Link", "ReachableObject", "entry_guard_factory", "guard_class", "guard_dict"]
 
 
 class Link:
     """A guard, and the object that it leads to, if that object is mutable."""
 
-    __slots__ = ("guard", "path", "to")
+    __slots__ = ("guard", "path", "target")
 
     def __init__(self, guard: Guard | None, to: Any, path: str) -> None:
-        self.guard, self.to, self.path = guard, to, path
+        self.guard, self.target, self.path = guard, to, path
 
 
-class Object:
+class ReachableObject:
     """An object that a step reaches, with its outgoing links."""
 
-    __slots__ = ("absent", "code", "links", "named", "names", "path", "refused", "tables", "x")
+    __slots__ = (
+        "absence_table",
+        "code",
+        "links",
+        "named_links",
+        "names",
+        "object",
+        "path",
+        "tables",
+        "unguardable_reason",
+    )
 
     def __init__(self, x: Any, path: str) -> None:
-        self.x, self.path = x, path
+        self.object, self.path = x, path
         self.links: list[Link] = []
         """Links that always count as read."""
-        self.named: dict[str, Link] = {}
+        self.named_links: dict[str, Link] = {}
         """Links to attributes, which count if the step's code has their name."""
         self.tables: list[tuple[Callable[[str], Guard], Iterable[str]]] = []
         """Functions that create guards for attributes, and the names of those attributes."""
@@ -37,26 +47,26 @@ class Object:
         """The code of a function, whose links count only if it was entered."""
         self.names: frozenset[str] = frozenset()
         """Attribute names that the object itself reads."""
-        self.absent: Mapping[str, Any] | None = None
+        self.absence_table: Mapping[str, Any] | None = None
         """A table whose missing names a step may observe."""
-        self.refused = ""
+        self.unguardable_reason = ""
         """Why the object cannot be guarded."""
 
-    def own(self, *guards: Guard) -> None:
+    def add_guards(self, *guards: Guard) -> None:
         """Add guards that lead to no object."""
         self.links += [Link(guard, None, "") for guard in guards]
 
 
-def from_table(table: Mapping[str, Any], path: str) -> Callable[[str], Guard]:
+def entry_guard_factory(table: Mapping[str, Any], path: str) -> Callable[[str], Guard]:
     """Return a function that guards an attribute stored in a table."""
-    return lambda name: entry(table, name, f"{path}.{name}")
+    return lambda name: guard_entry(table, name, f"{path}.{name}")
 
 
-def of_class(x: Any, what: str) -> Guard:
-    return Guard("type({0}) is {1}", (x, type(x)), lambda: type(x), type(x), f"the class of {what}")
+def guard_class(x: Any, name: str) -> Guard:
+    return Guard("type({0}) is {1}", (x, type(x)), lambda: type(x), type(x), f"the class of {name}")
 
 
-def table_of(x: Any, what: str) -> Guard:
+def guard_dict(x: Any, name: str) -> Guard:
     """Guard the identity and the length of an object's `__dict__`."""
     table = x.__dict__
     return Guard(
@@ -64,6 +74,6 @@ def table_of(x: Any, what: str) -> Guard:
         (x, table),
         lambda: (id(x.__dict__), len(x.__dict__)),
         (id(table), len(table)),
-        what,
+        name,
         "changed",
     )

@@ -13,15 +13,15 @@ from threading import RLock, get_ident
 from typing import Any
 
 from minigrad.core.effects import Effects
-from minigrad.core.graph import grad_listeners, grad_lock
+from minigrad.core.graph import global_grad_listeners, grad_lock
 
-__all__ = ["Elsewhere", "between_captures", "capture_lock", "exclusively"]
+__all__ = ["GradChangeObserver", "capture_lock", "hold_capture_lock", "wait_for_captures"]
 
 capture_lock = RLock()
 """Held during a capture. Acquired before `grad_lock`, never after."""
 
 
-class Elsewhere(Effects):
+class GradChangeObserver(Effects):
     """Observer of gradients that other threads change while this one traces, as eager backward passes do."""
 
     def __init__(self) -> None:
@@ -35,25 +35,25 @@ class Elsewhere(Effects):
 
 
 @contextmanager
-def exclusively() -> Iterator[Elsewhere]:
+def hold_capture_lock() -> Iterator[GradChangeObserver]:
     """Return a context in which no other thread traces a step, or replays one that changes gradients."""
     with capture_lock:
-        elsewhere = Elsewhere()
+        observer = GradChangeObserver()
         with grad_lock:
-            grad_listeners.append(elsewhere)
+            global_grad_listeners.append(observer)
         try:
-            yield elsewhere
+            yield observer
         finally:
             with grad_lock:
-                grad_listeners.remove(elsewhere)
+                global_grad_listeners.remove(observer)
 
 
 @contextmanager
-def between_captures(lock: Any) -> Iterator[None]:
+def wait_for_captures(lock: Any) -> Iterator[None]:
     """Return a context that holds the lock of a trace; for `grad_lock`, wait until no other thread is tracing."""
     while True:
         with lock:
-            if lock is not grad_lock or not grad_listeners:
+            if lock is not grad_lock or not global_grad_listeners:
                 yield
                 return
         with capture_lock:  # wait until tracing ends

@@ -8,40 +8,40 @@ from typing import Any, NamedTuple
 __all__ = [
     "ARGUMENT",
     "CONSTANT",
+    "EXISTING",
     "FULL",
-    "KEPT",
     "TEMPORARY",
     "Buffer",
-    "KernelCall",
+    "CallNode",
     "View",
-    "root_of",
-    "span_of",
-    "start_of",
-    "whole_of",
+    "address_of",
+    "address_range",
+    "allocation_of",
+    "memory_owner",
 ]
 
-ARGUMENT, KEPT, TEMPORARY = "argument", "kept", "temporary"
+ARGUMENT, EXISTING, TEMPORARY = "argument", "kept", "temporary"
 FULL, CONSTANT = "full", "constant"  # arrays filled with a scalar, or with constant elements: not in the op table
 
 
 class Buffer:
     """A piece of memory of an argument, from before the step, or allocated by it. `array` spans the memory; for an
-    argument it is the argument, and offset 0 is its first element. `of` is the type of arrays in it, and `whole` the
-    array that owns the allocation: see `whole_of`."""
+    argument it is the argument, and offset 0 is its first element. `array_type` is the type of arrays in it, and
+    `owner` the array that owns the allocation: see `allocation_of`."""
 
-    __slots__ = ("array", "kind", "number", "of", "whole", "written")
+    __slots__ = ("array", "array_type", "index", "is_written", "kind", "owner")
 
-    def __init__(self, kind: str, array: Any, like: Any, number: int) -> None:
-        self.kind, self.array, self.of, self.number = kind, array, type(like), number
-        self.whole = whole_of(like)
-        self.written = False  # whether a call other than its creator writes to it
+    def __init__(self, kind: str, array: Any, sample: Any, index: int) -> None:
+        self.kind, self.array, self.array_type, self.index = kind, array, type(sample), index
+        self.owner = allocation_of(sample)
+        self.is_written = False  # whether a call other than its creator writes to it
 
-    def forget(self) -> None:
+    def release(self) -> None:
         """Release the memory, once everything needed has been taken from it."""
-        self.array = self.whole = None
+        self.array = self.owner = None
 
     def __repr__(self) -> str:
-        return f"{self.kind[0]}{self.number}"
+        return f"{self.kind[0]}{self.index}"
 
 
 class View(NamedTuple):
@@ -57,16 +57,16 @@ class View(NamedTuple):
         return f"{self.buffer}:{self.dtype.name}{list(self.shape)}"
 
 
-class KernelCall(NamedTuple):
-    """A kernel call with views, Python scalars or None as operands. If it `writes`, its results existed before. `scope`
-    is its module in the model, and `gradient_of` the operation whose gradient it computes, "" if none."""
+class CallNode(NamedTuple):
+    """A kernel call with views, Python scalars or None as operands. If it `is_in_place`, its results existed before.
+    `scope` is its module in the model, and `gradient_of` the operation whose gradient it computes, "" if none."""
 
     op: str
     device: str
     inputs: tuple[Any, ...]
     attrs: Mapping[str, Any]
     outs: tuple[View, ...]
-    writes: bool
+    is_in_place: bool
     scope: str = ""
     gradient_of: str = ""
 
@@ -76,31 +76,31 @@ class KernelCall(NamedTuple):
         return tuple([x for x in self.inputs if isinstance(x, View)])
 
 
-def root_of(array: Any) -> Any:
+def memory_owner(array: Any) -> Any:
     """Return the array that owns the memory of `array`."""
     while not hasattr(type(array), "__del__") and hasattr(array.base, "base"):  # skip NumPy's own helpers
         array = array.base
     return array
 
 
-def whole_of(array: Any) -> Any:
+def allocation_of(array: Any) -> Any:
     """Return the array for which the memory of `array` was allocated, which owns its last cache line entirely; None if
     unknown or if it has no elements."""
-    found = None
+    owner = None
     while not hasattr(type(array), "__del__") and hasattr(array, "base"):
-        found = array if getattr(array, "address", 0) and array.nbytes else found
+        owner = array if getattr(array, "address", 0) and array.nbytes else owner
         array = array.base
-    return found
+    return owner
 
 
-def start_of(array: Any) -> int:
+def address_of(array: Any) -> int:
     """Return the address of an array's first element."""
     return getattr(array, "address", 0) or int(array.__array_interface__["data"][0])
 
 
-def span_of(array: Any) -> tuple[int, int]:
+def address_range(array: Any) -> tuple[int, int]:
     """Return the address range [start, end) of an array, including gaps between elements."""
-    start = start_of(array)
+    start = address_of(array)
     if not array.size or (hasattr(array, "address") and array.address):
         return start, start + array.nbytes
     return start, start + sum([(n - 1) * by for n, by in zip(array.shape, array.strides, strict=True)]) + array.itemsize

@@ -38,20 +38,20 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.compiler.jit.classes import library_names, origin_of, slots, variables
+from minigrad.compiler.jit.classes import instance_dict, library_attribute_names, origin_of, slot_names
 from minigrad.compiler.jit.functions import describe_function
 from minigrad.compiler.jit.guards import (
     MISSING,
     Guard,
-    attribute,
-    calls,
-    computed,
-    contents,
-    entries,
-    entry,
+    guard_attribute,
+    guard_bytes,
+    guard_entries,
+    guard_entry,
+    guard_identity,
+    guard_result,
     is_value,
 )
-from minigrad.compiler.jit.links import Link, Object, from_table, of_class, table_of
+from minigrad.compiler.jit.links import Link, ReachableObject, entry_guard_factory, guard_class, guard_dict
 from minigrad.compiler.jit.modules import describe_module, describe_optimizer, is_module
 from minigrad.core.op import Op
 from minigrad.core.storage import Storage
@@ -59,282 +59,288 @@ from minigrad.core.tensor import Tensor
 from minigrad.optim import Optimizer
 from minigrad.random import Generator
 
-__all__ = ["CACHED", "describe"]
+__all__ = ["LRU_CACHE_TYPE", "describe"]
 
-LARGEST = 2**20  # maximum bytes of an array compared at each call
-MOST_ENTRIES = 10_000  # maximum number of entries of a container
-CACHED = type(lru_cache(lambda: None))
+MAX_COMPARED_BYTES = 2**20  # maximum bytes of an array compared at each call
+MAX_ENTRIES = 10_000  # maximum number of entries of a container
+LRU_CACHE_TYPE = type(lru_cache(lambda: None))
 
 
-def describe(found: Object) -> None:
+def describe(node: ReachableObject) -> None:
     """Add the guards and links of an object."""
-    x = found.x
+    x = node.object
     if x is sys.modules:  # it has thousands of entries: guard only those named in the step's code
-        found.tables.append((partial(entry, x, what="a Python module"), x))
+        node.tables.append((partial(guard_entry, x, name="a Python module"), x))
         return
     kind = type(x)
     if kind is list or kind is dict:  # fast path; a class may be unhashable, so no table of classes
-        _container(found)
+        _describe_container(node)
         return
-    for kinds, function in _KINDS:
+    for kinds, function in _DESCRIBERS:
         if isinstance(x, kinds):
-            function(found)
+            function(node)
             return
-    whose = origin_of(kind)
+    origin = origin_of(kind)
     if is_module(x):
-        describe_module(found)
+        describe_module(node)
     elif type(x).__module__.startswith("numpy.random") and hasattr(x, "__setstate__"):
-        _random_state(found)
-    elif whose != "user" and isinstance(x, Iterator):
-        found.refused = f"{_a(x)}: its next item cannot be guarded"
-    elif (isinstance(x, Collection) and whose == "standard") or (isinstance(x, Mapping) and whose != "user"):
-        _container(found)
+        _describe_random_state(node)
+    elif origin != "user" and isinstance(x, Iterator):
+        node.unguardable_reason = f"{_with_article(x)}: its next item cannot be guarded"
+    elif (isinstance(x, Collection) and origin == "standard") or (isinstance(x, Mapping) and origin != "user"):
+        _describe_container(node)
     else:
-        _instance(found)
+        _describe_instance(node)
 
 
-def _wrapped(*names: str) -> Callable[[Object], None]:
+def _describe_wrapper(*names: str) -> Callable[[ReachableObject], None]:
     """Return a function that describes a wrapper whose wrapped objects are these attributes."""
 
-    def describe(found: Object) -> None:
+    def describe(node: ReachableObject) -> None:
         for name in names:
-            inner = getattr(found.x, name, None)
+            inner = getattr(node.object, name, None)
             if inner is not None:
-                found.links.append(Link(None, inner, found.path))
+                node.links.append(Link(None, inner, node.path))
 
     return describe
 
 
-def _partial(found: Object) -> None:
-    given = found.x
-    found.links.append(Link(None, given.func, found.path))
-    found.links += [Link(None, x, f"an argument of the partial {found.path}") for x in given.args]
-    found.own(entries(given.keywords, f"the keywords of {found.path}"))
-    found.links += [Link(None, x, f"{name} of the partial {found.path}") for name, x in given.keywords.items()]
+def _describe_partial(node: ReachableObject) -> None:
+    partial_object = node.object
+    node.links.append(Link(None, partial_object.func, node.path))
+    node.links += [Link(None, x, f"an argument of the partial {node.path}") for x in partial_object.args]
+    node.add_guards(guard_entries(partial_object.keywords, f"the keywords of {node.path}"))
+    node.links += [Link(None, x, f"{name} of the partial {node.path}") for name, x in partial_object.keywords.items()]
 
 
-def _python_module(found: Object) -> None:
-    found.absent = found.x.__dict__
-    found.tables.append((from_table(found.x.__dict__, found.path), found.x.__dict__))
+def _describe_python_module(node: ReachableObject) -> None:
+    node.absence_table = node.object.__dict__
+    node.tables.append((entry_guard_factory(node.object.__dict__, node.path), node.object.__dict__))
 
 
-def _class(found: Object) -> None:
-    kind: type = found.x
+def _describe_class(node: ReachableObject) -> None:
+    kind: type = node.object
     if origin_of(kind) in ("user", "installed"):
-        found.own(attribute(kind, "__mro__", f"the bases of {kind.__name__}"))
-        found.absent = kind.__dict__
-        found.tables.append((from_table(kind.__dict__, kind.__name__), kind.__dict__))
-        found.links += [Link(None, base, base.__name__) for base in (*kind.__mro__[1:], type(kind))]
+        node.add_guards(guard_attribute(kind, "__mro__", f"the bases of {kind.__name__}"))
+        node.absence_table = kind.__dict__
+        node.tables.append((entry_guard_factory(kind.__dict__, kind.__name__), kind.__dict__))
+        node.links += [Link(None, base, base.__name__) for base in (*kind.__mro__[1:], type(kind))]
 
 
-def _container(found: Object) -> None:
-    x, path = found.x, found.path
-    if len(x) > MOST_ENTRIES:
-        found.refused = f"{_a(x)} of {len(x):,} entries: comparing them would take longer than a step"
+def _describe_container(node: ReachableObject) -> None:
+    x, path = node.object, node.path
+    if len(x) > MAX_ENTRIES:
+        node.unguardable_reason = (
+            f"{_with_article(x)} of {len(x):,} entries: comparing them would take longer than a step"
+        )
         return
-    found.own(entries(x, path))
+    node.add_guards(guard_entries(x, path))
     pairs = dict.items(x) if isinstance(x, dict) else x.items() if isinstance(x, Mapping) else enumerate(x)
     items = tuple(pairs)  # a copy, since another thread may change it
-    found.links += [Link(None, y, f"{path}[{key!r:.40}]") for key, y in items]
-    found.links += [Link(None, key, f"a key of {path}") for key, _ in items if not is_value(key)]
-    _attributes_of(found)
+    node.links += [Link(None, y, f"{path}[{key!r:.40}]") for key, y in items]
+    node.links += [Link(None, key, f"a key of {path}") for key, _ in items if not is_value(key)]
+    _describe_attributes(node)
 
 
-def _set(found: Object) -> None:
-    x = found.x
+def _describe_set(node: ReachableObject) -> None:
+    x = node.object
 
     def read() -> tuple[int, ...]:
         return tuple(sorted(map(id, x)))
 
-    found.own(Guard("{0}() == {1}", (read, read()), read, read(), found.path))
-    found.links += [Link(None, y, f"an entry of {found.path}") for y in tuple(x)]
-    _attributes_of(found)
+    node.add_guards(Guard("{0}() == {1}", (read, read()), read, read(), node.path))
+    node.links += [Link(None, y, f"an entry of {node.path}") for y in tuple(x)]
+    _describe_attributes(node)
 
 
-def _tuple(found: Object) -> None:
-    fields = getattr(found.x, "_fields", None)
-    for k, y in enumerate(found.x):
-        found.links.append(Link(None, y, f"{found.path}.{fields[k]}" if fields else f"{found.path}[{k}]"))
-    _attributes_of(found)
+def _describe_tuple(node: ReachableObject) -> None:
+    fields = getattr(node.object, "_fields", None)
+    for k, y in enumerate(node.object):
+        node.links.append(Link(None, y, f"{node.path}.{fields[k]}" if fields else f"{node.path}[{k}]"))
+    _describe_attributes(node)
 
 
-def _memory(found: Object) -> None:
-    x = found.x
-    bytes_in = x.nbytes if hasattr(x, "nbytes") else len(x) * getattr(x, "itemsize", 1)
-    if bytes_in > LARGEST:
-        found.refused = (
-            f"{_a(x)} of {bytes_in:,} bytes: comparing them would take longer than a step; make it a tensor outside"
+def _describe_memory(node: ReachableObject) -> None:
+    x = node.object
+    byte_count = x.nbytes if hasattr(x, "nbytes") else len(x) * getattr(x, "itemsize", 1)
+    if byte_count > MAX_COMPARED_BYTES:
+        node.unguardable_reason = (
+            f"{_with_article(x)} of {byte_count:,} bytes: comparing them would take longer than a step; make it a "
+            "tensor outside"
         )
     elif isinstance(x, np.ndarray) and x.dtype.hasobject:
-        found.own(calls(lambda: tuple(x.flat), found.path))
+        node.add_guards(guard_identity(lambda: tuple(x.flat), node.path))
     else:
-        found.own(contents(x, found.path))
+        node.add_guards(guard_bytes(x, node.path))
 
 
-def _context_variable(found: Object) -> None:
+def _describe_context_variable(node: ReachableObject) -> None:
 
     def read() -> Any:
         try:
-            return found.x.get()
+            return node.object.get()
         except LookupError:  # neither a value nor a default
             return MISSING
 
-    guard = calls(read, f"the context variable {found.x.name}")
-    found.links.append(Link(guard, guard.value, found.path))
+    guard = guard_identity(read, f"the context variable {node.object.name}")
+    node.links.append(Link(guard, guard.value, node.path))
 
 
-def _weak(found: Object) -> None:
+def _describe_weak_reference(node: ReachableObject) -> None:
     """Guard the attributes of the referent in its `__dict__`, without keeping the referent alive."""
-    reference, path = found.x, f"{found.path}()"
-    found.own(calls(lambda: reference() is None, f"whether {path} was collected"))
+    reference, path = node.object, f"{node.path}()"
+    node.add_guards(guard_identity(lambda: reference() is None, f"whether {path} was collected"))
     x = reference()
-    if isinstance(table := variables(x), dict) and not isinstance(x, Tensor | type):
-        found.tables.append((from_table(table, path), table))
-        found.links.append(Link(None, type(x), type(x).__name__))
+    if isinstance(table := instance_dict(x), dict) and not isinstance(x, Tensor | type):
+        node.tables.append((entry_guard_factory(table, path), table))
+        node.links.append(Link(None, type(x), type(x).__name__))
     elif x is not None:
-        found.links.append(Link(None, x, path))
+        node.links.append(Link(None, x, path))
 
 
-def _environment(found: Object) -> None:
+def _describe_environment(node: ReachableObject) -> None:
     table = os.environ._data  # type: ignore[attr-defined]
-    found.own(
+    node.add_guards(
         Guard("{0} == {1}", (table, dict(table)), lambda: tuple(table.items()), tuple(table.items()), "os.environ")
     )
 
 
-def _view(found: Object) -> None:
-    found.links.append(Link(None, found.x.mapping, found.path))
+def _describe_dict_view(node: ReachableObject) -> None:
+    node.links.append(Link(None, node.object.mapping, node.path))
 
 
-def _mapping_proxy(found: Object) -> None:
-    (table,) = gc.get_referents(found.x)
-    found.links.append(Link(None, table, found.path))
+def _describe_mapping_proxy(node: ReachableObject) -> None:
+    (table,) = gc.get_referents(node.object)
+    node.links.append(Link(None, table, node.path))
 
 
-def _random_state(found: Object) -> None:
-    x = found.x
-    found.own(computed(lambda: _state_of(x), f"the state of {found.path}, {_a(x)},"))
+def _describe_random_state(node: ReachableObject) -> None:
+    x = node.object
+    node.add_guards(guard_result(lambda: _pickled_state(x), f"the state of {node.path}, {_with_article(x)},"))
 
 
-def _state_of(x: Any) -> bytes:
+def _pickled_state(x: Any) -> bytes:
     if hasattr(x, "bit_generator"):
         return pickle.dumps(x.bit_generator.state)
     return pickle.dumps(x.getstate() if isinstance(x, random.Random) else x.get_state())
 
 
-def _file(found: Object) -> None:
-    if found.x.closed or found.x.readable():
-        found.refused = f"{_a(found.x)}: its contents cannot be guarded"
+def _describe_file(node: ReachableObject) -> None:
+    if node.object.closed or node.object.readable():
+        node.unguardable_reason = f"{_with_article(node.object)}: its contents cannot be guarded"
 
 
-def _thread_local(found: Object) -> None:
-    found.tables.append((lambda name: attribute(found.x, name, f"{found.path}.{name}"), found.x.__dict__))
-    found.links.append(Link(None, type(found.x), type(found.x).__name__))
+def _describe_thread_local(node: ReachableObject) -> None:
+    node.tables.append((lambda name: guard_attribute(node.object, name, f"{node.path}.{name}"), node.object.__dict__))
+    node.links.append(Link(None, type(node.object), type(node.object).__name__))
 
 
-def _tensor(found: Object) -> None:
+def _describe_tensor(node: ReachableObject) -> None:
     """Guard attributes that a user set on a tensor, and its patched methods; `trace_guards` guards the rest."""
-    x = found.x
-    found.tables.append((lambda name: attribute(x, name, f"{found.path}.{name}"), ("label",)))
-    if isinstance(table := variables(x), dict):
-        found.own(attribute(x, "__dict__", f"the attributes of {found.path}"))
-        found.tables.append((from_table(table, found.path), table))
+    x = node.object
+    node.tables.append((lambda name: guard_attribute(x, name, f"{node.path}.{name}"), ("label",)))
+    if isinstance(table := instance_dict(x), dict):
+        node.add_guards(guard_attribute(x, "__dict__", f"the attributes of {node.path}"))
+        node.tables.append((entry_guard_factory(table, node.path), table))
 
 
-def _enum_member(found: Object) -> None:
-    table = found.x.__dict__
-    guard = entry(table, "_value_", f"the value of {found.path}")
-    found.links += [Link(guard, guard.value, found.path), Link(None, type(found.x), type(found.x).__name__)]
-    found.tables.append((from_table(table, found.path), [name for name in tuple(table) if name != "_value_"]))
+def _describe_enum_member(node: ReachableObject) -> None:
+    table = node.object.__dict__
+    guard = guard_entry(table, "_value_", f"the value of {node.path}")
+    node.links += [Link(guard, guard.value, node.path), Link(None, type(node.object), type(node.object).__name__)]
+    node.tables.append((entry_guard_factory(table, node.path), [name for name in tuple(table) if name != "_value_"]))
 
 
-def _getter(found: Object) -> None:
-    names = [name for name in found.x.__reduce__()[1] if isinstance(name, str)]
-    found.names = frozenset(part for name in names for part in name.split("."))
+def _describe_getter(node: ReachableObject) -> None:
+    names = [name for name in node.object.__reduce__()[1] if isinstance(name, str)]
+    node.names = frozenset(part for name in names for part in name.split("."))
 
 
-def _builtin(found: Object) -> None:
-    if not isinstance(found.x.__self__, ModuleType):
-        found.links.append(Link(None, found.x.__self__, found.path))
+def _describe_builtin(node: ReachableObject) -> None:
+    if not isinstance(node.object.__self__, ModuleType):
+        node.links.append(Link(None, node.object.__self__, node.path))
 
 
-def _leaf(found: Object) -> None:
+def _describe_leaf(node: ReachableObject) -> None:
     """Add nothing: a step can read nothing else from the object."""
 
 
-def _instance(found: Object) -> None:
+def _describe_instance(node: ReachableObject) -> None:
     """Guard an instance's class, and the attributes named in the step's code."""
-    x = found.x
+    x = node.object
     kind = type(x)
-    owner = (
-        x.__self__ if hasattr(kind, "__self__") else None
-    )  # the owner of a Cython function, such as those of `numpy.random`
+    # The owner of a Cython function, such as those of `numpy.random`.
+    owner = x.__self__ if hasattr(kind, "__self__") else None
     if owner is not None and not isinstance(owner, ModuleType):
-        found.links.append(Link(None, owner, found.path))
-    if (table := variables(x)) and {"captures", "__wrapped__"} <= table.keys():  # a jitted function
-        found.links.append(Link(None, x.__wrapped__, found.path))
+        node.links.append(Link(None, owner, node.path))
+    if (table := instance_dict(x)) and {"captures", "__wrapped__"} <= table.keys():  # a jitted function
+        node.links.append(Link(None, x.__wrapped__, node.path))
         return
-    if origin_of(kind) == "standard" and variables(x) is None:
+    if origin_of(kind) == "standard" and instance_dict(x) is None:
         return
-    found.own(of_class(x, found.path))
-    found.links.append(Link(None, kind, kind.__name__))
-    _attributes_of(found)
+    node.add_guards(guard_class(x, node.path))
+    node.links.append(Link(None, kind, kind.__name__))
+    _describe_attributes(node)
 
 
-def _attributes_of(found: Object) -> None:
+def _describe_attributes(node: ReachableObject) -> None:
     """Guard attributes by name; for instances of minigrad's classes all, since its own code reads them."""
-    x = found.x
+    x = node.object
     kind = type(x)
     if kind is list or kind is dict or kind is tuple:  # no attributes
         return
-    table = variables(x)
-    fields = [name for base in kind.__mro__ for name in slots(base)]
+    table = instance_dict(x)
+    fields = [name for base in kind.__mro__ for name in slot_names(base)]
     if isinstance(table, dict):
         if origin_of(kind) != "engine":
-            found.own(table_of(x, f"attributes of {found.path}"))
-        found.tables.append((from_table(table, found.path), table))
+            node.add_guards(guard_dict(x, f"attributes of {node.path}"))
+        node.tables.append((entry_guard_factory(table, node.path), table))
     if fields:
-        found.tables.append((lambda name: attribute(x, name, f"{found.path}.{name}"), fields))
-    for name in library_names(kind) & ({*(table or ()), *fields}):
-        guard = entry(table, name, f"{found.path}.{name}") if table and name in table else attribute(x, name, name)
-        found.links.append(Link(guard, guard.value, f"{found.path}.{name}"))
+        node.tables.append((lambda name: guard_attribute(x, name, f"{node.path}.{name}"), fields))
+    for name in library_attribute_names(kind) & ({*(table or ()), *fields}):
+        guard = (
+            guard_entry(table, name, f"{node.path}.{name}")
+            if table and name in table
+            else guard_attribute(x, name, name)
+        )
+        node.links.append(Link(guard, guard.value, f"{node.path}.{name}"))
 
 
-def _a(x: Any) -> str:
+def _with_article(x: Any) -> str:
     name = type(x).__name__
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
-_KINDS: list[tuple[Any, Callable[[Object], None]]] = [
+_DESCRIBERS: list[tuple[Any, Callable[[ReachableObject], None]]] = [
     (FunctionType, describe_function),
-    (partial, _partial),
-    (partialmethod, _partial),
-    (MethodType, _wrapped("__func__", "__self__")),
-    ((staticmethod, classmethod), _wrapped("__func__")),
-    (property, _wrapped("fget", "fset")),
-    (cached_property, _wrapped("func")),
-    (Tensor, _tensor),
-    (Enum, _enum_member),
-    ((attrgetter, methodcaller), _getter),
-    (type, _class),
-    (ModuleType, _python_module),
-    (tuple, _tuple),
-    ((list, deque, dict), _container),
-    (type(os.environ), _environment),
-    ((set, frozenset), _set),
-    ((type({}.keys()), type({}.values()), type({}.items())), _view),
-    (types.MappingProxyType, _mapping_proxy),
-    ((np.ndarray, bytearray, array, memoryview), _memory),
-    (ContextVar, _context_variable),
-    (weakref.ref, _weak),
-    (io.IOBase, _file),
-    (random.SystemRandom, _leaf),
-    (random.Random, _random_state),
-    (queue.Queue, _wrapped("queue")),
-    (threading.local, _thread_local),
-    (CACHED, _wrapped("__wrapped__")),
-    ((Generator, Op, Storage), _leaf),
+    (partial, _describe_partial),
+    (partialmethod, _describe_partial),
+    (MethodType, _describe_wrapper("__func__", "__self__")),
+    ((staticmethod, classmethod), _describe_wrapper("__func__")),
+    (property, _describe_wrapper("fget", "fset")),
+    (cached_property, _describe_wrapper("func")),
+    (Tensor, _describe_tensor),
+    (Enum, _describe_enum_member),
+    ((attrgetter, methodcaller), _describe_getter),
+    (type, _describe_class),
+    (ModuleType, _describe_python_module),
+    (tuple, _describe_tuple),
+    ((list, deque, dict), _describe_container),
+    (type(os.environ), _describe_environment),
+    ((set, frozenset), _describe_set),
+    ((type({}.keys()), type({}.values()), type({}.items())), _describe_dict_view),
+    (types.MappingProxyType, _describe_mapping_proxy),
+    ((np.ndarray, bytearray, array, memoryview), _describe_memory),
+    (ContextVar, _describe_context_variable),
+    (weakref.ref, _describe_weak_reference),
+    (io.IOBase, _describe_file),
+    (random.SystemRandom, _describe_leaf),
+    (random.Random, _describe_random_state),
+    (queue.Queue, _describe_wrapper("queue")),
+    (threading.local, _describe_thread_local),
+    (LRU_CACHE_TYPE, _describe_wrapper("__wrapped__")),
+    ((Generator, Op, Storage), _describe_leaf),
     (Optimizer, describe_optimizer),
-    (types.BuiltinFunctionType, _builtin),
-    ((np.ufunc, type(threading.Lock()), types.CellType), _leaf),
+    (types.BuiltinFunctionType, _describe_builtin),
+    ((np.ufunc, type(threading.Lock()), types.CellType), _describe_leaf),
 ]

@@ -9,63 +9,63 @@ import numpy as np
 
 from minigrad.compiler.jit.nodes import (
     CONSTANT,
+    EXISTING,
     FULL,
-    KEPT,
     TEMPORARY,
     Buffer,
-    KernelCall,
+    CallNode,
     View,
-    root_of,
-    start_of,
-    whole_of,
+    address_of,
+    allocation_of,
+    memory_owner,
 )
 from minigrad.core.dispatch import dispatch
-from minigrad.core.storage import memory
-from minigrad.core.symbolic import Traced, replaced, traced
+from minigrad.core.storage import get_allocator
+from minigrad.core.symbolic import SymbolicScalar, map_symbolic, symbolic_scalars_in
 
-__all__ = ["Extent", "Memories", "Program", "made_of"]
+__all__ = ["Extent", "Extents", "Program", "optimize_calls"]
 
 
-def made_of(nodes: Sequence[KernelCall], wanted: Sequence[View]) -> tuple[list[KernelCall], list[View]]:
+def optimize_calls(nodes: Sequence[CallNode], results: Sequence[View]) -> tuple[list[CallNode], list[View]]:
     """Return the calls that `wanted` and lasting writes depend on, deduplicated, and the new views of `wanted`."""
-    once, instead = _each_once(nodes)
-    found = [_moved(view, instead) for view in wanted]
-    return _needed(once, found), found
+    unique_calls, replacements = _eliminate_common_calls(nodes)
+    views = [_replace_buffer(view, replacements) for view in results]
+    return _eliminate_dead_calls(unique_calls, views), views
 
 
-def _each_once(nodes: Sequence[KernelCall]) -> tuple[list[KernelCall], dict[int, Buffer]]:
+def _eliminate_common_calls(nodes: Sequence[CallNode]) -> tuple[list[CallNode], dict[int, Buffer]]:
     """Eliminate common subexpressions: drop calls that repeat an earlier one, unless their buffers are written to.
 
     Return the remaining calls, and the replacement for each dropped buffer."""
-    known: dict[Any, KernelCall] = {}
-    instead: dict[int, Buffer] = {}
-    kept = []
+    first_calls: dict[Any, CallNode] = {}
+    replacements: dict[int, Buffer] = {}
+    remaining = []
     for node in nodes:
-        inputs = tuple([_moved(x, instead) if isinstance(x, View) else x for x in node.inputs])
-        node = node._replace(inputs=inputs, outs=tuple([_moved(x, instead) for x in node.outs]))
-        key = _key(node)
-        first = known.get(key) if key is not None else None
+        inputs = tuple([_replace_buffer(x, replacements) if isinstance(x, View) else x for x in node.inputs])
+        node = node._replace(inputs=inputs, outs=tuple([_replace_buffer(x, replacements) for x in node.outs]))
+        key = _call_key(node)
+        first = first_calls.get(key) if key is not None else None
         if first is None:
-            kept.append(node)
+            remaining.append(node)
             if key is not None:
-                known[key] = node
+                first_calls[key] = node
         else:
-            instead.update({id(a.buffer): b.buffer for a, b in zip(node.outs, first.outs, strict=True)})
-    return kept, instead
+            replacements.update({id(a.buffer): b.buffer for a, b in zip(node.outs, first.outs, strict=True)})
+    return remaining, replacements
 
 
-def _moved(view: View, instead: Mapping[int, Buffer]) -> View:
-    buffer = instead.get(id(view.buffer))
+def _replace_buffer(view: View, replacements: Mapping[int, Buffer]) -> View:
+    buffer = replacements.get(id(view.buffer))
     return view if buffer is None else view._replace(buffer=buffer)
 
 
-def _key(node: KernelCall) -> Any:
+def _call_key(node: CallNode) -> Any:
     """Return a key that equal calls share, None if the call has to be repeated."""
     views = (*node.reads, *node.outs)
-    if node.writes or any(view.buffer.written for view in views) or node.op == CONSTANT:
+    if node.is_in_place or any(view.buffer.is_written for view in views) or node.op == CONSTANT:
         return None
     layouts = tuple([(x.offset, x.shape, x.strides, x.dtype) for x in node.outs])
-    key = (node.op, node.device, *map(_told, node.inputs), _told(node.attrs), layouts)
+    key = (node.op, node.device, *map(_operand_key, node.inputs), _operand_key(node.attrs), layouts)
     try:
         hash(key)
     except TypeError:  # an attribute is an array
@@ -73,30 +73,30 @@ def _key(node: KernelCall) -> Any:
     return key
 
 
-def _told(x: Any) -> Any:
+def _operand_key(x: Any) -> Any:
     if isinstance(x, View):
         return ("view", id(x.buffer), *x[1:])
-    if type(x) is Traced:
+    if type(x) is SymbolicScalar:
         return "traced", x.name
     if isinstance(x, Mapping):
-        return tuple([(name, _told(y)) for name, y in x.items()])
+        return tuple([(name, _operand_key(y)) for name, y in x.items()])
     if type(x) in (tuple, list):
-        return (type(x), *map(_told, x))
+        return (type(x), *map(_operand_key, x))
     return type(x), x, str(x)  # 0.0 is not -0.0
 
 
-def _needed(nodes: Sequence[KernelCall], wanted: Iterable[View]) -> list[KernelCall]:
+def _eliminate_dead_calls(nodes: Sequence[CallNode], results: Iterable[View]) -> list[CallNode]:
     """Eliminate dead calls, whose results are never read."""
-    read = {id(view.buffer) for view in wanted}
-    kept = []
+    read = {id(view.buffer) for view in results}
+    live_calls = []
     for node in reversed(nodes):
-        lasting = node.writes and any(view.buffer.kind != TEMPORARY for view in node.outs)
-        if lasting or any(id(view.buffer) in read for view in node.outs):
-            kept.append(node)
+        has_lasting_write = node.is_in_place and any(view.buffer.kind != TEMPORARY for view in node.outs)
+        if has_lasting_write or any(id(view.buffer) in read for view in node.outs):
+            live_calls.append(node)
             read.update(id(view.buffer) for view in node.reads)
-            if node.writes:
+            if node.is_in_place:
                 read.update(id(view.buffer) for view in node.outs)
-    return kept[::-1]
+    return live_calls[::-1]
 
 
 class Extent(NamedTuple):
@@ -105,27 +105,27 @@ class Extent(NamedTuple):
 
     flat: Any
     start: int
-    array: type
-    whole: Any
+    array_type: type
+    owner: Any
 
     @staticmethod
-    def of(buffer: Buffer) -> Extent:
+    def from_buffer(buffer: Buffer) -> Extent:
         """Return the memory of an allocated buffer."""
-        return Extent(_flat(root_of(buffer.array)), 0, buffer.of, buffer.whole)
+        return Extent(_flat(memory_owner(buffer.array)), 0, buffer.array_type, buffer.owner)
 
     @staticmethod
-    def around(array: Any, offset: int = 0) -> Extent:
+    def from_array(array: Any, offset: int = 0) -> Extent:
         """Return the memory of an array that lies at a byte offset in a buffer."""
-        root = root_of(array)
-        return Extent(_flat(root), start_of(array) - start_of(root) - offset, type(array), whole_of(array))
+        root = memory_owner(array)
+        return Extent(_flat(root), address_of(array) - address_of(root) - offset, type(array), allocation_of(array))
 
-    def at(self, view: View) -> Any:
-        """Return the array at a view."""
-        offset, memory = self.start + view.offset, self.flat if self.whole is None else self.whole
-        found: Any = np.ndarray.__new__(self.array, view.shape, view.dtype, memory, offset, view.strides)
-        if self.whole is not None and found.nbytes == self.whole.nbytes and found.flags.c_contiguous:
-            found.address = self.whole.address
-        return found
+    def array_at(self, view: View) -> Any:
+        """Return the array that `view` describes."""
+        offset, memory = self.start + view.offset, self.flat if self.owner is None else self.owner
+        array: Any = np.ndarray.__new__(self.array_type, view.shape, view.dtype, memory, offset, view.strides)
+        if self.owner is not None and array.nbytes == self.owner.nbytes and array.flags.c_contiguous:
+            array.address = self.owner.address
+        return array
 
 
 def _flat(root: Any) -> Any:
@@ -133,7 +133,7 @@ def _flat(root: Any) -> Any:
     return root if hasattr(root, "address") else root.ravel(order="K").view(np.uint8)
 
 
-class _MadeArray:
+class _ComputedArray:
     """An array that a call returned, at a byte offset in its buffer. Most later calls read the array itself; others
     read views of its memory."""
 
@@ -143,123 +143,125 @@ class _MadeArray:
         self.array, self.offset = array, offset
         self._memory: Extent | None = None
 
-    def at(self, view: View) -> Any:
-        """Return the array at a view."""
+    def array_at(self, view: View) -> Any:
+        """Return the array that `view` describes."""
         if self._memory is None:
-            self._memory = Extent.around(self.array, self.offset)
-        return self._memory.at(view)
+            self._memory = Extent.from_array(self.array, self.offset)
+        return self._memory.array_at(view)
 
 
-Memories = dict[int, Extent]
+Extents = dict[int, Extent]
 
 
 class Program:
     """Kernel calls in order: the reference that any other way of running a step is checked against."""
 
-    def __init__(self, nodes: Sequence[KernelCall], wanted: Sequence[View], buffers: Sequence[Buffer]) -> None:
-        self.nodes, self.wanted = list(nodes), list(wanted)
-        self.fixed: Memories = {b.number: Extent.of(b) for b in buffers if b.kind == KEPT}
+    def __init__(self, nodes: Sequence[CallNode], results: Sequence[View], buffers: Sequence[Buffer]) -> None:
+        self.nodes, self.result_views = list(nodes), list(results)
+        self.fixed: Extents = {b.index: Extent.from_buffer(b) for b in buffers if b.kind == EXISTING}
         self._arrays: dict[Any, Any] = {}  # one per view, so that a kernel recognises in-place operands
-        self._made = {view.buffer.number: view[1:] for x in nodes if not x.writes for view in x.outs}
-        self._make_constants()
-        self._calls = [self._call(node) for node in self.nodes]
-        self.results = [self._found(view) for view in wanted]
-        self._frees = self._last_uses()
-        self.numbers = [x for node in self.nodes for x in traced((node.inputs, node.attrs))]
+        self._computed_views = {view.buffer.index: view[1:] for x in nodes if not x.is_in_place for view in x.outs}
+        self._hoist_constants()
+        self._calls = [self._compile_call(node) for node in self.nodes]
+        self.results = [self._array_getter(view) for view in results]
+        self._dead_buffers = self._find_last_uses()
+        self.symbols = [x for node in self.nodes for x in symbolic_scalars_in((node.inputs, node.attrs))]
 
-    def _make_constants(self) -> None:
+    def _hoist_constants(self) -> None:
         """Store constant arrays that are never written to, and drop the calls that create them."""
-        returned = {id(view.buffer) for view in self.wanted}
-        kept = []
+        returned = {id(view.buffer) for view in self.result_views}
+        remaining = []
         for node in self.nodes:
             buffer = node.outs[0].buffer
-            lasting = not buffer.written and id(buffer) not in returned and not traced(node.attrs)
-            if node.op in (FULL, CONSTANT) and lasting:
-                self.fixed[buffer.number] = Extent.of(buffer)
+            is_constant = not buffer.is_written and id(buffer) not in returned and not symbolic_scalars_in(node.attrs)
+            if node.op in (FULL, CONSTANT) and is_constant:
+                self.fixed[buffer.index] = Extent.from_buffer(buffer)
             else:
-                kept.append(node)
-        self.nodes = kept
+                remaining.append(node)
+        self.nodes = remaining
 
-    def _last_uses(self) -> list[list[int]]:
+    def _find_last_uses(self) -> list[list[int]]:
         """Return, for each call, the buffers that are dead after it."""
         last: dict[int, int] = {}
         for k, node in enumerate(self.nodes):
-            last.update({view.buffer.number: k for view in (*node.reads, *node.outs)})
-        for number in [*self.fixed, *[view.buffer.number for view in self.wanted]]:
-            last.pop(number, None)
+            last.update({view.buffer.index: k for view in (*node.reads, *node.outs)})
+        for index in [*self.fixed, *[view.buffer.index for view in self.result_views]]:
+            last.pop(index, None)
         frees: list[list[int]] = [[] for _ in self.nodes]
-        for number, k in last.items():
-            frees[k].append(number)
+        for index, k in last.items():
+            frees[k].append(index)
         return frees
 
-    def _found(self, view: View) -> Callable[[dict[int, Any]], Any]:
-        """Return a function that returns the array at a view."""
-        number = view.buffer.number
-        if number in self.fixed:
-            key = number, *view[1:]
-            array = self._arrays[key] = self._arrays.get(key, self.fixed[number].at(view))
+    def _array_getter(self, view: View) -> Callable[[dict[int, Any]], Any]:
+        """Return a function that returns the array that `view` describes."""
+        index = view.buffer.index
+        if index in self.fixed:
+            key = index, *view[1:]
+            array = self._arrays[key] = self._arrays.get(key, self.fixed[index].array_at(view))
             return lambda memories: array
-        if self._made.get(number) == view[1:]:
-            return lambda memories: memories[number].array
-        return lambda memories: memories[number].at(view)
+        if self._computed_views.get(index) == view[1:]:
+            return lambda memories: memories[index].array
+        return lambda memories: memories[index].array_at(view)
 
-    def _call(self, node: KernelCall) -> Callable[[dict[int, Any], Mapping[str, Any]], None]:
-        inputs = [(True, self._found(x)) if isinstance(x, View) else (False, x) for x in node.inputs]
-        outs = [self._found(x) for x in node.outs] if node.writes else []
-        changing = {name: x for name, x in node.attrs.items() if traced(x)}
-        operands_change = bool(traced(node.inputs))
+    def _compile_call(self, node: CallNode) -> Callable[[dict[int, Any], Mapping[str, Any]], None]:
+        inputs = [(True, self._array_getter(x)) if isinstance(x, View) else (False, x) for x in node.inputs]
+        outs = [self._array_getter(x) for x in node.outs] if node.is_in_place else []
+        traced_attrs = {name: x for name, x in node.attrs.items() if symbolic_scalars_in(x)}
+        has_traced_operands = bool(symbolic_scalars_in(node.inputs))
 
-        def call(memories: dict[int, Any], numbers: Mapping[str, Any]) -> None:
-            attrs = {**node.attrs, **replaced(changing, lambda x: numbers[x.name])} if changing else node.attrs
-            given = tuple([x(memories) if found else x for found, x in inputs])
-            if operands_change:
-                given = replaced(given, lambda x: numbers[x.name])
+        def call(memories: dict[int, Any], scalars: Mapping[str, Any]) -> None:
+            attrs = (
+                {**node.attrs, **map_symbolic(traced_attrs, lambda x: scalars[x.name])} if traced_attrs else node.attrs
+            )
+            operands = tuple([x(memories) if is_view else x for is_view, x in inputs])
+            if has_traced_operands:
+                operands = map_symbolic(operands, lambda x: scalars[x.name])
             if node.op == FULL:
-                result = memory(node.device).full(node.outs[0].shape, node.outs[0].dtype, attrs["value"])
+                result = get_allocator(node.device).full(node.outs[0].shape, node.outs[0].dtype, attrs["value"])
             elif node.op == CONSTANT:
-                result = memory(node.device).copied(attrs["numbers"])
-            elif node.writes:
+                result = get_allocator(node.device).copy(attrs["numbers"])
+            elif node.is_in_place:
                 targets = tuple([x(memories) for x in outs])
-                dispatch(node.op, node.device, given, attrs, targets if len(targets) > 1 else targets[0])
+                dispatch(node.op, node.device, operands, attrs, targets if len(targets) > 1 else targets[0])
                 return
             else:
-                result = dispatch(node.op, node.device, given, attrs)
+                result = dispatch(node.op, node.device, operands, attrs)
             arrays = [x for x in result if isinstance(x, np.ndarray)] if isinstance(result, tuple) else [result]
             for view, array in zip(node.outs, arrays, strict=True):
-                if view.buffer.number not in self.fixed:
-                    memories[view.buffer.number] = _MadeArray(array, view.offset)
+                if view.buffer.index not in self.fixed:
+                    memories[view.buffer.index] = _ComputedArray(array, view.offset)
 
         return call
 
-    around = staticmethod(Extent.around)
+    extent_of = staticmethod(Extent.from_array)
 
     def run(
-        self, arguments: Sequence[Any], numbers: Mapping[str, Any], before: Callable[[int], None] | None = None
+        self, arguments: Sequence[Any], scalars: Mapping[str, Any], on_call: Callable[[int], None] | None = None
     ) -> list[Any]:
-        """Return the results, computed from `arguments`; `numbers` are the traced scalars by name. `before` is
+        """Return the results, computed from `arguments`; `numbers` are the traced scalars by name. `on_call` is
         called with the index of each call before it runs."""
-        memories: dict[int, Any] = {k: Extent.around(array) for k, array in enumerate(arguments)}
-        for k, (call, frees) in enumerate(zip(self._calls, self._frees, strict=True)):
-            if before is not None:
-                before(k)
-            call(memories, numbers)
-            for number in frees:
-                memories.pop(number, None)
-        return [found(memories) for found in self.results]
+        memories: dict[int, Any] = {k: Extent.from_array(array) for k, array in enumerate(arguments)}
+        for k, (call, frees) in enumerate(zip(self._calls, self._dead_buffers, strict=True)):
+            if on_call is not None:
+                on_call(k)
+            call(memories, scalars)
+            for index in frees:
+                memories.pop(index, None)
+        return [get_array(memories) for get_array in self.results]
 
     def __str__(self) -> str:
-        return "\n".join(map(_line, self.nodes))
+        return "\n".join(map(_format_call, self.nodes))
 
 
-def _line(node: KernelCall) -> str:
+def _format_call(node: CallNode) -> str:
     """Return a call as one line, such as ``t7:float32[32, 10] = matmul(a0:float32[32, 64], k3:float32[64, 10])``."""
-    attrs = [f"{name}={_short(x)}" for name, x in node.attrs.items()]
-    given = ", ".join([*map(_short, node.inputs), *attrs])
-    return f"{', '.join(map(repr, node.outs))} {'<-' if node.writes else '='} {node.op}({given})"
+    attrs = [f"{name}={_shorten(x)}" for name, x in node.attrs.items()]
+    operands = ", ".join([*map(_shorten, node.inputs), *attrs])
+    return f"{', '.join(map(repr, node.outs))} {'<-' if node.is_in_place else '='} {node.op}({operands})"
 
 
-def _short(x: Any) -> str:
-    if type(x) is Traced:
-        return f"<{x.what}>"
+def _shorten(x: Any) -> str:
+    if type(x) is SymbolicScalar:
+        return f"<{x.description}>"
     text = f"array{list(x.shape)}" if isinstance(x, np.ndarray) else repr(x)
     return text if len(text) <= 60 else f"{text[:57]}..."

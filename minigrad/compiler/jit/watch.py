@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-__all__ = ["EntryWatch", "by_identity", "is_user_code", "names_in", "origin"]
+__all__ = ["EntryWatch", "cache_by_id", "is_user_code", "names_in", "origin"]
 
 _PATHS = sysconfig.get_paths()
 _INSTALLED = tuple({_PATHS[name] + os.sep for name in ("purelib", "platlib")})
@@ -70,40 +70,40 @@ def is_user_code(code: CodeType, variables: Mapping[str, Any]) -> bool:
     return origin(file) in ("user", "installed")
 
 
-def by_identity(function: Callable[[CodeType], frozenset[str]]) -> Callable[[CodeType], frozenset[str]]:
+def cache_by_id(function: Callable[[CodeType], frozenset[str]]) -> Callable[[CodeType], frozenset[str]]:
     """Cache a function of code objects by id, since hashing one hashes its constants, which may be symbolic."""
-    known: dict[int, tuple[Any, frozenset[str]]] = {}
+    cache: dict[int, tuple[Any, frozenset[str]]] = {}
 
     def cached(code: CodeType) -> frozenset[str]:
-        found = known.get(id(code))
-        if found is None or found[0]() is not code:
-            if len(known) > 4096:
-                known.clear()
-            found = known[id(code)] = weakref.ref(code), function(code)
-        return found[1]
+        entry = cache.get(id(code))
+        if entry is None or entry[0]() is not code:
+            if len(cache) > 4096:
+                cache.clear()
+            entry = cache[id(code)] = weakref.ref(code), function(code)
+        return entry[1]
 
     return cached
 
 
-@by_identity
+@cache_by_id
 def names_in(code: CodeType) -> frozenset[str]:
     """Return the names of attributes and globals in a function and nested ones, and strings that may be such names."""
-    found = set(code.co_names)
+    names = set(code.co_names)
     for x in code.co_consts:
         if isinstance(x, CodeType):
-            found |= names_in(x)
+            names |= names_in(x)
         else:
-            found.update(y for y in (x if isinstance(x, tuple) else (x,)) if isinstance(y, str) and y.isidentifier())
-    return frozenset(found)
+            names.update(y for y in (x if isinstance(x, tuple) else (x,)) if isinstance(y, str) and y.isidentifier())
+    return frozenset(names)
 
 
 class EntryWatch:
     """Context manager that records which functions are entered.
 
-    `found` is called with the frame of each user function when it is entered for the first time, before it runs.
+    `on_enter` is called with the frame of each user function when it is entered for the first time, before it runs.
     """
 
-    def __init__(self, found: Callable[[FrameType], None]) -> None:
+    def __init__(self, on_enter: Callable[[FrameType], None]) -> None:
         self.entered: dict[int, CodeType] = {}
         """Code objects by id, since hashing one takes longer than most calls."""
         self.names: set[str] = set()
@@ -111,46 +111,46 @@ class EntryWatch:
         self.impure: list[str] = []
         """Calls of impure functions, with their lines."""
         self.reads_environment = False
-        self._found = found
-        self._before: Any = None
-        self._collecting: dict[int, CodeType] = {}  # callbacks of the garbage collector, which may run anywhere
+        self._on_enter = on_enter
+        self._previous_profiler: Any = None
+        self._gc_callbacks: dict[int, CodeType] = {}  # callbacks of the garbage collector, which may run anywhere
 
     def __enter__(self) -> EntryWatch:
         codes = [getattr(callback, "__code__", None) for callback in gc.callbacks]
-        self._collecting = {id(code): code for code in codes if code is not None}
-        self.entered |= self._collecting
-        self._before = sys.getprofile()
-        if hasattr(self._before, "disable"):  # cProfile's profiler cannot be restored by sys.setprofile
-            self._before.disable()
-        sys.setprofile(self._hear)
+        self._gc_callbacks = {id(code): code for code in codes if code is not None}
+        self.entered |= self._gc_callbacks
+        self._previous_profiler = sys.getprofile()
+        if hasattr(self._previous_profiler, "disable"):  # cProfile's profiler cannot be restored by sys.setprofile
+            self._previous_profiler.disable()
+        sys.setprofile(self._on_event)
         return self
 
     def __exit__(self, *_: object) -> None:
         sys.setprofile(None)
-        if hasattr(self._before, "enable"):
-            self._before.enable()
-        elif self._before is not None:
-            sys.setprofile(self._before)
+        if hasattr(self._previous_profiler, "enable"):
+            self._previous_profiler.enable()
+        elif self._previous_profiler is not None:
+            sys.setprofile(self._previous_profiler)
 
-    def _hear(self, frame: FrameType, event: str, of: Any) -> None:
+    def _on_event(self, frame: FrameType, event: str, function: Any) -> None:
         if event == "call":
             code = frame.f_code
-            if id(code) not in self.entered and not _serves_the_engine(frame):
+            if id(code) not in self.entered and not _is_called_by_engine(frame):
                 self.entered[id(code)] = code
                 if id(code) in _ENVIRONMENT:
                     self.reads_environment = True
                 if is_user_code(code, frame.f_globals):
                     self.names |= names_in(code)
-                    self._found(frame)
-        elif event == "c_call" and getattr(of, "__name__", "") in _IMPURE:
-            self._suspect(frame, of)
+                    self._on_enter(frame)
+        elif event == "c_call" and getattr(function, "__name__", "") in _IMPURE:
+            self._record_impure(frame, function)
 
-    def _suspect(self, frame: FrameType, of: Any) -> None:
-        owner = getattr(of, "__self__", None)
+    def _record_impure(self, frame: FrameType, function: Any) -> None:
+        owner = getattr(function, "__self__", None)
         kind = owner if isinstance(owner, type) else type(owner)
-        if _IMPURE[of.__name__] in {of.__module__, *[base.__module__ for base in kind.__mro__]}:
-            name = f"{of.__module__}.{of.__name__}" if of.__module__ else of.__name__
-            if any(id(caller.f_code) in self._collecting for caller in _callers(frame)):
+        if _IMPURE[function.__name__] in {function.__module__, *[base.__module__ for base in kind.__mro__]}:
+            name = f"{function.__module__}.{function.__name__}" if function.__module__ else function.__name__
+            if any(id(caller.f_code) in self._gc_callbacks for caller in _callers(frame)):
                 return
             for caller in _callers(frame):
                 if origin(caller.f_code.co_filename) != "standard":
@@ -163,7 +163,7 @@ class EntryWatch:
                 self.impure.append(f"{name}(), at {line}, which returns another value at each call")
 
 
-def _serves_the_engine(frame: FrameType) -> bool:
+def _is_called_by_engine(frame: FrameType) -> bool:
     """Whether a function of an installed package runs because minigrad called it."""
     if origin(frame.f_code.co_filename) != "installed":
         return False

@@ -1,4 +1,4 @@
-"""Search spaces of sweeps: `Plan.values` maps a trial number to its hyperparameters, deterministically."""
+"""Search spaces of sweeps: `SweepPlan.values` maps a trial number to its hyperparameters, deterministically."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from itertools import product
 from math import floor, isfinite, prod
 from typing import Any, NamedTuple
 
-from minigrad.core.errors import ArgumentError, DTypeError, a_kind
+from minigrad.core.deprecation import deprecated_names
+from minigrad.core.errors import ArgumentError, DTypeError, describe_type
 
-__all__ = ["Axis", "Halving", "Plan", "check_keys", "differences", "planned", "said"]
+__all__ = ["Halving", "SearchAxis", "SweepPlan", "check_keys", "format_value", "make_plan", "plan_differences"]
 
-RESERVED = ("report", "folder")  # arguments that the sweep passes to the function itself
-COLUMNS = ("trial", "state", "best_epoch", "last_epoch", "seconds", "error")  # of the results table
-SPAN = "{ from = 1e-4, to = 1e-1, log = true }"
-DIGITS = 4  # significant digits of drawn values, so that the values in tables are exact
+__getattr__ = deprecated_names(__name__, {"Axis": "SearchAxis", "Plan": "SweepPlan"})
+
+RESERVED_ARGUMENTS = ("report", "folder")  # arguments that the sweep passes to the function itself
+RESULT_COLUMNS = ("trial", "state", "best_epoch", "last_epoch", "seconds", "error")  # of the results table
+EXAMPLE_RANGE = "{ from = 1e-4, to = 1e-1, log = true }"
+SIGNIFICANT_DIGITS = 4  # significant digits of drawn values, so that the values in tables are exact
 
 
 class Halving(NamedTuple):
@@ -33,7 +36,7 @@ class Halving(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Axis:
+class SearchAxis:
     """Search space of one parameter: a list of `choices`, or the range from `low` to `high`."""
 
     name: str
@@ -46,35 +49,39 @@ class Axis:
     def draw(self, seed: int, sample: int) -> Any:
         """Draw the value of a sample, which depends only on the seed, the name and the sample's index.
 
-        >>> [Axis("lr", low=1e-4, high=1e-1, log=True).draw(0, k) for k in range(3)]
+        >>> [SearchAxis("lr", low=1e-4, high=1e-1, log=True).draw(0, k) for k in range(3)]
         [0.002321, 0.005116, 0.0003144]
-        >>> Axis("width", low=16, high=64).draw(0, 0), Axis("act", ("relu", "tanh")).draw(0, 0)
+        >>> SearchAxis("width", low=16, high=64).draw(0, 0), SearchAxis("act", ("relu", "tanh")).draw(0, 0)
         (23, 'tanh')
         """
-        share = random.Random(f"{seed} {self.name} {sample}").random()
+        quantile = random.Random(f"{seed} {self.name} {sample}").random()
         if self.choices:
-            return self.choices[int(share * len(self.choices))]
-        whole = isinstance(self.low, int)
-        top = self.high + 1 if whole else self.high  # floor() maps [n, n + 1) to the int n
-        x = self.low * (top / self.low) ** share if self.log else self.low + share * (top - self.low)
-        return min(floor(x), int(self.high)) if whole else min(max(float(f"{x:.{DIGITS}g}"), self.low), self.high)
+            return self.choices[int(quantile * len(self.choices))]
+        is_int = isinstance(self.low, int)
+        upper = self.high + 1 if is_int else self.high  # floor() maps [n, n + 1) to the int n
+        x = self.low * (upper / self.low) ** quantile if self.log else self.low + quantile * (upper - self.low)
+        return (
+            min(floor(x), int(self.high))
+            if is_int
+            else min(max(float(f"{x:.{SIGNIFICANT_DIGITS}g}"), self.low), self.high)
+        )
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepPlan:
     """The configuration of a sweep. Trials are numbered from 1: the full `grid` for each sample of `random`."""
 
     goal: str
     mode: str
-    grid: tuple[Axis, ...]
-    random: tuple[Axis, ...]
+    grid: tuple[SearchAxis, ...]
+    random: tuple[SearchAxis, ...]
     fixed: Mapping[str, Any]
     samples: int
     seed: int
     stop: Halving | None
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[SearchAxis, ...]:
         """The swept parameters."""
         return self.grid + self.random
 
@@ -85,19 +92,19 @@ class Plan:
         """Return the hyperparameters of a trial."""
         points = list(product(*[axis.choices for axis in self.grid]))
         sample, point = divmod(number - 1, len(points))
-        found = dict(zip([axis.name for axis in self.grid], points[point], strict=True))
-        return found | {axis.name: axis.draw(self.seed, sample) for axis in self.random}
+        values = dict(zip([axis.name for axis in self.grid], points[point], strict=True))
+        return values | {axis.name: axis.draw(self.seed, sample) for axis in self.random}
 
-    def better(self, one: float, other: float) -> bool:
+    def is_better(self, value: float, reference: float) -> bool:
         """Return whether one value of the goal is better than another."""
-        return one < other if self.mode == "min" else one > other
+        return value < reference if self.mode == "min" else value > reference
 
     def state(self) -> dict[str, Any]:
         """Return everything that determines the results, in JSON types."""
         return {
             "goal": f"{self.mode} {self.goal}",
             "grid": {axis.name: list(axis.choices) for axis in self.grid},
-            "random": {axis.name: _span(axis) for axis in self.random},
+            "random": {axis.name: _axis_state(axis) for axis in self.random},
             "fixed": dict(self.fixed),
             "samples": self.samples,
             "seed": self.seed,
@@ -105,12 +112,12 @@ class Plan:
         }
 
 
-def _span(axis: Axis) -> Any:
+def _axis_state(axis: SearchAxis) -> Any:
     return list(axis.choices) if axis.choices else {"from": axis.low, "to": axis.high, "log": axis.log}
 
 
-def planned(
-    who: str,
+def make_plan(
+    prefix: str,
     *,
     goal: Any,
     grid: Any = None,
@@ -119,184 +126,209 @@ def planned(
     samples: Any = None,
     seed: Any = 0,
     stop: Any = None,
-) -> Plan:
-    """Validate the arguments and return a plan. Raises ArgumentError or DTypeError, with messages prefixed by `who`.
+) -> SweepPlan:
+    """Validate the arguments and return a plan. Raises ArgumentError or DTypeError, with messages prefixed by `prefix`.
 
-    >>> plan = planned("sweep", goal="min val_loss", grid={"width": [16, 32]}, random={"seed": {"from": 0, "to": 9}},
+    >>> plan = make_plan("sweep", goal="min val_loss", grid={"width": [16, 32]}, random={"seed": {"from": 0, "to": 9}},
     ...                samples=2)
     >>> [plan.values(k) for k in range(1, len(plan) + 1)]
     [{'width': 16, 'seed': 2}, {'width': 32, 'seed': 2}, {'width': 16, 'seed': 0}, {'width': 32, 'seed': 0}]
     """
-    mode, name = _goal(who, goal)
-    listed = tuple(
-        Axis(key, _choices(who, f"grid.{key}", x)) for key, x in _table(who, "grid", grid, "width = [16, 32, 64]")
+    mode, name = _parse_goal(prefix, goal)
+    grid_axes = tuple(
+        SearchAxis(key, _parse_choices(prefix, f"grid.{key}", x))
+        for key, x in _parse_table(prefix, "grid", grid, "width = [16, 32, 64]")
     )
-    drawn = tuple(_drawn(who, key, x) for key, x in _table(who, "random", random, f"lr = {SPAN}"))
-    kept = dict(_table(who, "fixed", fixed, "epochs = 20"))
-    for axis in listed + drawn:
-        if axis.name in (*COLUMNS, name):
-            raise ArgumentError(f"{who}: parameter {axis.name} conflicts with a column of the results.\n  Rename it.")
-    _apart(who, [axis.name for axis in listed], [axis.name for axis in drawn], list(kept))
-    for key, x in kept.items():
-        _value(who, f"fixed.{key}", x)
-    if not listed and not drawn:
+    random_axes = tuple(
+        _parse_random_axis(prefix, key, x) for key, x in _parse_table(prefix, "random", random, f"lr = {EXAMPLE_RANGE}")
+    )
+    constants = dict(_parse_table(prefix, "fixed", fixed, "epochs = 20"))
+    for axis in grid_axes + random_axes:
+        if axis.name in (*RESULT_COLUMNS, name):
+            raise ArgumentError(
+                f"{prefix}: parameter {axis.name} conflicts with a column of the results.\n  Rename it."
+            )
+    _check_disjoint(prefix, [axis.name for axis in grid_axes], [axis.name for axis in random_axes], list(constants))
+    for key, x in constants.items():
+        _check_value(prefix, f"fixed.{key}", x)
+    if not grid_axes and not random_axes:
         raise ArgumentError(
-            f"{who}: nothing is swept.\n  Write width = [16, 32, 64] under [grid], or lr = {SPAN} under [random]."
+            f"{prefix}: nothing is swept.\n  Write width = [16, 32, 64] under [grid], or lr = {EXAMPLE_RANGE} under "
+            "[random]."
         )
-    if drawn and samples is None:
-        raise ArgumentError(f"{who}: random requires the number of samples to draw.\n  Write samples = 20.")
-    if samples is not None and not drawn:
-        raise ArgumentError(f"{who}: samples={samples!r} has no effect without [random].")
-    count = 1 if samples is None else _whole(who, "samples", samples, 1)
-    return Plan(name, mode, listed, drawn, kept, count, _whole(who, "seed", seed, 0), _halving(who, stop))
+    if random_axes and samples is None:
+        raise ArgumentError(f"{prefix}: random requires the number of samples to draw.\n  Write samples = 20.")
+    if samples is not None and not random_axes:
+        raise ArgumentError(f"{prefix}: samples={samples!r} has no effect without [random].")
+    count = 1 if samples is None else _check_int(prefix, "samples", samples, 1)
+    return SweepPlan(
+        name,
+        mode,
+        grid_axes,
+        random_axes,
+        constants,
+        count,
+        _check_int(prefix, "seed", seed, 0),
+        _parse_halving(prefix, stop),
+    )
 
 
-def check_keys(who: str, where: str, given: Mapping[str, Any], known: list[str]) -> None:
+def check_keys(prefix: str, path: str, mapping: Mapping[str, Any], valid: list[str]) -> None:
     """Raise ArgumentError for an unknown key, with the closest known key."""
-    for key in given:
-        if key not in known:
-            near = get_close_matches(key, known, 1, 0.5)
-            advice = f"Did you mean {near[0]}?" if near else f"Valid keys are {', '.join(known)}."
-            raise ArgumentError(f"{who}: unknown key {where}{key}.\n  {advice}")
+    for key in mapping:
+        if key not in valid:
+            closest = get_close_matches(key, valid, 1, 0.5)
+            advice = f"Did you mean {closest[0]}?" if closest else f"Valid keys are {', '.join(valid)}."
+            raise ArgumentError(f"{prefix}: unknown key {path}{key}.\n  {advice}")
 
 
-def said(x: Any) -> str:
+def format_value(x: Any) -> str:
     """Format a value for tables and plots."""
     return f"{x:.4g}" if isinstance(x, float) else str(x)
 
 
-def _goal(who: str, goal: Any) -> tuple[str, str]:
+def _parse_goal(prefix: str, goal: Any) -> tuple[str, str]:
     words = goal.split() if isinstance(goal, str) else []
     if len(words) != 2 or words[0] not in ("min", "max"):
         raise ArgumentError(
-            f'{who}: goal={goal!r} is invalid.\n  Write goal = "min val_loss" or "max val_accuracy", with a metric '
+            f'{prefix}: goal={goal!r} is invalid.\n  Write goal = "min val_loss" or "max val_accuracy", with a metric '
             "that train reports."
         )
     return words[0], words[1]
 
 
-def _table(who: str, what: str, given: Any, example: str) -> list[tuple[str, Any]]:
-    if given is None:
+def _parse_table(prefix: str, table_name: str, value: Any, example: str) -> list[tuple[str, Any]]:
+    if value is None:
         return []
-    if not isinstance(given, Mapping):
+    if not isinstance(value, Mapping):
         raise DTypeError(
-            f"{who}: expected {what} to be a table, but got {a_kind(given)}.\n"
-            f"  Write a table [{what}] with entries such as {example}."
+            f"{prefix}: expected {table_name} to be a table, but got {describe_type(value)}.\n"
+            f"  Write a table [{table_name}] with entries such as {example}."
         )
-    for key in given:
+    for key in value:
         if not isinstance(key, str) or not key.isidentifier():
-            raise ArgumentError(f"{who}: {what}.{key} is not a valid Python identifier.")
-        if key in RESERVED:
-            raise ArgumentError(f"{who}: {what}.{key} is reserved: the sweep passes {key} to train.\n  Rename it.")
-    return list(given.items())
+            raise ArgumentError(f"{prefix}: {table_name}.{key} is not a valid Python identifier.")
+        if key in RESERVED_ARGUMENTS:
+            raise ArgumentError(
+                f"{prefix}: {table_name}.{key} is reserved: the sweep passes {key} to train.\n  Rename it."
+            )
+    return list(value.items())
 
 
-def _apart(who: str, *groups: list[str]) -> None:
-    seen: dict[str, str] = {}
+def _check_disjoint(prefix: str, *groups: list[str]) -> None:
+    table_of: dict[str, str] = {}
     for table, names in zip(("grid", "random", "fixed"), groups, strict=True):
         for name in names:
-            if name in seen:
-                raise ArgumentError(f"{who}: {name} is in both [{seen[name]}] and [{table}].\n  Remove one of them.")
-            seen[name] = table
+            if name in table_of:
+                raise ArgumentError(
+                    f"{prefix}: {name} is in both [{table_of[name]}] and [{table}].\n  Remove one of them."
+                )
+            table_of[name] = table
 
 
-def _choices(who: str, where: str, given: Any) -> tuple[Any, ...]:
-    name = where.partition(".")[2]
-    if not isinstance(given, list | tuple):
+def _parse_choices(prefix: str, path: str, values: Any) -> tuple[Any, ...]:
+    name = path.partition(".")[2]
+    if not isinstance(values, list | tuple):
         raise DTypeError(
-            f"{who}: expected {where} to be a list, but got {given!r:.60}.\n  Write {name} = [{said(given):.40}] with "
+            f"{prefix}: expected {path} to be a list, but got {values!r:.60}.\n"
+            f"  Write {name} = [{format_value(values):.40}] with "
             "all values to try, or move a constant to [fixed]."
         )
-    if not given:
+    if not values:
         raise ArgumentError(
-            f"{who}: {where} is an empty list.\n  Write the values to try, such as {name} = [16, 32, 64]."
+            f"{prefix}: {path} is an empty list.\n  Write the values to try, such as {name} = [16, 32, 64]."
         )
-    for k, x in enumerate(given):
-        _value(who, f"{where}[{k}]", x)
-        if any(x == y and type(x) is type(y) for y in given[:k]):
-            raise ArgumentError(f"{who}: {where} contains {x!r:.60} twice.\n  To repeat trials, sweep over a seed.")
-    return tuple(given)
+    for k, x in enumerate(values):
+        _check_value(prefix, f"{path}[{k}]", x)
+        if any(x == y and type(x) is type(y) for y in values[:k]):
+            raise ArgumentError(f"{prefix}: {path} contains {x!r:.60} twice.\n  To repeat trials, sweep over a seed.")
+    return tuple(values)
 
 
-def _value(who: str, where: str, x: Any) -> None:
+def _check_value(prefix: str, path: str, x: Any) -> None:
     """Raise unless a value survives a round trip through JSON."""
     if isinstance(x, float) and not isfinite(x):
-        raise ArgumentError(f"{who}: {where} should be finite, but got {x}.")
+        raise ArgumentError(f"{prefix}: {path} should be finite, but got {x}.")
     if isinstance(x, list):
-        for k, one in enumerate(x):
-            _value(who, f"{where}[{k}]", one)
+        for k, item in enumerate(x):
+            _check_value(prefix, f"{path}[{k}]", item)
     elif x is not None and not isinstance(x, bool | int | float | str):
         raise DTypeError(
-            f"{who}: {where} should be a number, bool, string or list, but got {a_kind(x)}.\n"
+            f"{prefix}: {path} should be a number, bool, string or list, but got {describe_type(x)}.\n"
             "  Pass its name as a string, and look up the object in train."
         )
 
 
-def _drawn(who: str, name: str, given: Any) -> Axis:
-    where = f"random.{name}"
-    if isinstance(given, list | tuple):
-        return Axis(name, _choices(who, where, given))
-    if not isinstance(given, Mapping):
+def _parse_random_axis(prefix: str, name: str, spec: Any) -> SearchAxis:
+    path = f"random.{name}"
+    if isinstance(spec, list | tuple):
+        return SearchAxis(name, _parse_choices(prefix, path, spec))
+    if not isinstance(spec, Mapping):
         raise DTypeError(
-            f"{who}: expected {where} to be a range or a list, but got {given!r:.60}.\n"
-            f"  Write {name} = {SPAN}, or a list."
+            f"{prefix}: expected {path} to be a range or a list, but got {spec!r:.60}.\n"
+            f"  Write {name} = {EXAMPLE_RANGE}, or a list."
         )
-    check_keys(who, f"{where}.", given, ["from", "to", "log"])
-    low: Any = given.get("from")
-    high: Any = given.get("to")
-    logs = given.get("log", False)
+    check_keys(prefix, f"{path}.", spec, ["from", "to", "log"])
+    low: Any = spec.get("from")
+    high: Any = spec.get("to")
+    log = spec.get("log", False)
     for key, x in (("from", low), ("to", high)):
         if isinstance(x, bool) or not isinstance(x, int | float) or not isfinite(x):
-            raise ArgumentError(f"{who}: {where}.{key} should be a number, but got {x!r}.\n  Write {name} = {SPAN}.")
-    if not isinstance(logs, bool):
-        raise DTypeError(f"{who}: {where}.log should be true or false, but got {logs!r}.")
+            raise ArgumentError(
+                f"{prefix}: {path}.{key} should be a number, but got {x!r}.\n  Write {name} = {EXAMPLE_RANGE}."
+            )
+    if not isinstance(log, bool):
+        raise DTypeError(f"{prefix}: {path}.log should be true or false, but got {log!r}.")
     if not low < high:
-        raise ArgumentError(f"{who}: {where} should have from < to, but got from = {low}, to = {high}.")
-    if logs and low <= 0:
-        raise ArgumentError(f"{who}: {where} with log = true requires from > 0, but got {low}.")
+        raise ArgumentError(f"{prefix}: {path} should have from < to, but got from = {low}, to = {high}.")
+    if log and low <= 0:
+        raise ArgumentError(f"{prefix}: {path} with log = true requires from > 0, but got {low}.")
     if isinstance(low, int) and isinstance(high, int):
-        return Axis(name, (), low, high, logs)
-    return Axis(name, (), float(low), float(high), logs)
+        return SearchAxis(name, (), low, high, log)
+    return SearchAxis(name, (), float(low), float(high), log)
 
 
-def _whole(who: str, what: str, x: Any, least: int) -> int:
-    if isinstance(x, bool) or not isinstance(x, int) or x < least:
-        raise ArgumentError(f"{who}: {what} should be an int >= {least}, but got {what}={x!r}.")
+def _check_int(prefix: str, key: str, x: Any, minimum: int) -> int:
+    if isinstance(x, bool) or not isinstance(x, int) or x < minimum:
+        raise ArgumentError(f"{prefix}: {key} should be an int >= {minimum}, but got {key}={x!r}.")
     return x
 
 
-def _halving(who: str, given: Any) -> Halving | None:
-    if given is None or isinstance(given, Halving):
-        rule = given
-    elif isinstance(given, Mapping):
-        check_keys(who, "stop.", given, list(Halving._fields))
-        rule = Halving(**given)
+def _parse_halving(prefix: str, value: Any) -> Halving | None:
+    if value is None or isinstance(value, Halving):
+        halving = value
+    elif isinstance(value, Mapping):
+        check_keys(prefix, "stop.", value, list(Halving._fields))
+        halving = Halving(**value)
     else:
         raise DTypeError(
-            f"{who}: expected stop to be a table, but got {a_kind(given)}.\n  Write a table [stop] with grace_period = "
+            f"{prefix}: expected stop to be a table, but got {describe_type(value)}.\n"
+            "  Write a table [stop] with grace_period = "
             "1 and reduction_factor = 4, or omit it to disable early stopping."
         )
-    if rule is not None:
-        _whole(who, "stop.grace_period", rule.grace_period, 1)
-        factor: Any = rule.reduction_factor
+    if halving is not None:
+        _check_int(prefix, "stop.grace_period", halving.grace_period, 1)
+        factor: Any = halving.reduction_factor
         if isinstance(factor, bool) or not isinstance(factor, int | float) or not factor > 1 or not isfinite(factor):
-            raise ArgumentError(f"{who}: stop.reduction_factor should be a number greater than 1, but got {factor!r}.")
-    return rule
+            raise ArgumentError(
+                f"{prefix}: stop.reduction_factor should be a number greater than 1, but got {factor!r}."
+            )
+    return halving
 
 
-def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def plan_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """List the changes from one plan state to another in words; additional samples do not count."""
-    found = []
+    changes = []
     for key in ("train", "goal", "grid", "random", "fixed", "seed", "stop"):
-        one, other = before.get(key), now.get(key)
-        if isinstance(one, Mapping) and isinstance(other, Mapping) and key != "stop":
-            pairs = [(f"{key}.{name}", one.get(name), other.get(name)) for name in {**one, **other}]
+        old, new = before.get(key), after.get(key)
+        if isinstance(old, Mapping) and isinstance(new, Mapping) and key != "stop":
+            pairs = [(f"{key}.{name}", old.get(name), new.get(name)) for name in {**old, **new}]
         else:
-            pairs = [(key, one, other)]
-        found += [f"{name} was {_json(x)} and is {_json(y)}" for name, x, y in pairs if _json(x) != _json(y)]
-    if now["samples"] < before["samples"]:
-        found.append(f"samples was {before['samples']} and is {now['samples']}")
-    return found
+            pairs = [(key, old, new)]
+        changes += [f"{name} was {_json(x)} and is {_json(y)}" for name, x, y in pairs if _json(x) != _json(y)]
+    if after["samples"] < before["samples"]:
+        changes.append(f"samples was {before['samples']} and is {after['samples']}")
+    return changes
 
 
 def _json(x: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from minigrad.core.errors import ArgumentError, DivergedError, DTypeError, a_kind
+from minigrad.core.errors import ArgumentError, DivergedError, DTypeError, describe_type
 from minigrad.training.run import Callback, Run
 
 __all__ = ["Report"]
@@ -31,43 +31,43 @@ class Report(Callback):
     def __init__(self, goal: str = "") -> None:
         self.goal, self.epoch = goal, 0
         self.epochs: list[dict[str, float]] = []
-        self.mistake = ""
+        self.config_error = ""
         """An error in the configuration of the goal, which affects all trials."""
 
-    def __call__(self, *, epoch: int | None = None, **numbers: Any) -> None:
+    def __call__(self, *, epoch: int | None = None, **metrics: Any) -> None:
         """Report the metrics of an epoch."""
-        self._hear(self.epoch + 1 if epoch is None else epoch, numbers)
+        self._record(self.epoch + 1 if epoch is None else epoch, metrics)
 
     def on_epoch(self, run: Run) -> None:
         """Report the metrics of an epoch of `fit`."""
-        self._hear(run.epoch, run.history.epochs[-1])
+        self._record(run.epoch, run.history.epochs[-1])
 
-    def _hear(self, epoch: Any, given: Mapping[str, Any]) -> None:
+    def _record(self, epoch: Any, metrics: Mapping[str, Any]) -> None:
         if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch <= self.epoch:
             raise ArgumentError(f"report: epoch should be greater than {self.epoch}, but got epoch={epoch!r}.")
-        numbers = {name: _number(name, x) for name, x in given.items()}
-        if self.goal and self.goal not in numbers:
-            self.mistake = (
-                f"sweep: the goal is {self.goal}, but train reported {', '.join(numbers) or 'nothing'}.\n"
+        values = {name: _to_float(name, x) for name, x in metrics.items()}
+        if self.goal and self.goal not in values:
+            self.config_error = (
+                f"sweep: the goal is {self.goal}, but train reported {', '.join(values) or 'nothing'}.\n"
                 f"  Write report({self.goal}=…), or set the goal to a reported metric; fit reports val_loss only with "
                 "validate=."
             )
-            raise ArgumentError(self.mistake)
-        if self.goal and not isfinite(numbers[self.goal]):
-            raise DivergedError(f"report: {self.goal} is {numbers[self.goal]} in epoch {epoch}.")
+            raise ArgumentError(self.config_error)
+        if self.goal and not isfinite(values[self.goal]):
+            raise DivergedError(f"report: {self.goal} is {values[self.goal]} in epoch {epoch}.")
         self.epoch = epoch
-        self.epochs.append(numbers)
-        self.send(epoch, numbers)
+        self.epochs.append(values)
+        self.send(epoch, values)
 
-    def send(self, epoch: int, numbers: dict[str, float]) -> None:
+    def send(self, epoch: int, metrics: dict[str, float]) -> None:
         """Send the metrics of an epoch. Does nothing without a sweep."""
 
 
-def _number(name: str, x: Any) -> float:
+def _to_float(name: str, x: Any) -> float:
     """Convert a scalar, or a tensor or array with one element, to a float."""
     try:
         return float(x)
     except (TypeError, ValueError, RuntimeError):
         raise DTypeError(
-            f"report: expected {name} to be a scalar, but got {a_kind(x)}.\n  Write report({name}=loss.item())."
+            f"report: expected {name} to be a scalar, but got {describe_type(x)}.\n  Write report({name}=loss.item())."
         ) from None

@@ -13,22 +13,23 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from minigrad.core.deprecation import DeprecatedAlias
 from minigrad.core.errors import ArgumentError, FileFormatError, MissingFileError, printable
-from minigrad.distributed.sweeps.plan import Plan, differences, planned, said
-from minigrad.io.whole import write_all
+from minigrad.distributed.sweeps.plan import SweepPlan, format_value, make_plan, plan_differences
+from minigrad.io.atomic import write_all
 
 __all__ = ["Sweep", "Trial"]
 
-FILE, CSV, TRIALS, PICTURE = "sweep.json", "results.csv", "trials", "parallel.svg"
-KIND = "minigrad sweep 1"
-ENDED = ("done", "stopped", "diverged", "failed")
-COUNTED = ("done", "stopped")
+STATE_FILE, CSV_FILE, TRIALS_FOLDER, PLOT_FILE = "sweep.json", "results.csv", "trials", "parallel.svg"
+FORMAT = "minigrad sweep 1"
+FINISHED_STATES = ("done", "stopped", "diverged", "failed")
+SUCCESS_STATES = ("done", "stopped")
 """States in which the metrics of a trial count as results."""
 
 
 @dataclass
 class Trial:
-    """A trial of a sweep. `goal` is its best value, reached at `epoch`; `numbers` are all metrics of that epoch.
+    """A trial of a sweep. `goal` is its best value, reached at `epoch`; `metrics` are all metrics of that epoch.
 
     `state` is "waiting", "running", "done", "stopped" (by early stopping), "diverged" (its loss or goal became nan or
     infinite), "failed" (see `error`) or "interrupted".
@@ -46,9 +47,9 @@ class Trial:
     """(epoch, goal) pairs."""
     error: str = ""
 
-    def hear(self, plan: Plan, epoch: int, goal: float, numbers: Mapping[str, float]) -> None:
+    def record_epoch(self, plan: SweepPlan, epoch: int, goal: float, metrics: Mapping[str, float]) -> None:
         """Record an epoch. If the trial has been rerun from an earlier epoch, discard the epochs from there on."""
-        self.curve = [(at, x) for at, x in self.curve if at < epoch]
+        self.curve = [(past_epoch, x) for past_epoch, x in self.curve if past_epoch < epoch]
         if not self.curve or self.epoch >= epoch:
             self.goal = None
         if self.curve and self.goal is None:  # the best epoch was discarded
@@ -56,8 +57,10 @@ class Trial:
             self.numbers = {plan.goal: self.goal}
         self.curve.append((epoch, goal))
         self.epochs = epoch
-        if self.goal is None or plan.better(goal, self.goal):
-            self.goal, self.epoch, self.numbers = goal, epoch, dict(numbers)
+        if self.goal is None or plan.is_better(goal, self.goal):
+            self.goal, self.epoch, self.numbers = goal, epoch, dict(metrics)
+
+    hear = DeprecatedAlias("record_epoch")
 
 
 class Sweep:
@@ -66,80 +69,80 @@ class Sweep:
     Its repr is the table of trials, best first.
     """
 
-    def __init__(self, plan: Plan, folder: Path, train: str = "", digest: str = "") -> None:
+    def __init__(self, plan: SweepPlan, folder: Path, train: str = "", digest: str = "") -> None:
         self.plan, self.folder, self.train, self.digest = plan, folder, train, digest
         self.trials = [Trial(k, plan.values(k)) for k in range(1, len(plan) + 1)]
         self.notes: list[str] = []
 
     def best(self) -> Trial:
         """Return the successful trial with the best goal. Raises ArgumentError if none has succeeded."""
-        found = [trial for trial in self.ranked() if trial.state in COUNTED and trial.goal is not None]
-        if not found:
+        candidates = [trial for trial in self.ranked() if trial.state in SUCCESS_STATES and trial.goal is not None]
+        if not candidates:
             raise ArgumentError(f"sweep: no trial in {self.folder} has finished and reported {self.plan.goal}.")
-        return found[0]
+        return candidates[0]
 
     def ranked(self) -> list[Trial]:
         """Return all trials sorted by goal, followed by those without a valid goal, grouped by state."""
 
-        def place(trial: Trial) -> tuple[int, float]:
-            counts = trial.goal is not None and trial.state not in ("diverged", "failed")
-            if counts and trial.goal is not None:
+        def sort_key(trial: Trial) -> tuple[int, float]:
+            is_valid = trial.goal is not None and trial.state not in ("diverged", "failed")
+            if is_valid and trial.goal is not None:
                 return 0, trial.goal if self.plan.mode == "min" else -trial.goal
             order = ("running", "interrupted", "diverged", "failed", "waiting", "done", "stopped")
             return 1 + order.index(trial.state), trial.number
 
-        return sorted(self.trials, key=place)
+        return sorted(self.trials, key=sort_key)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a dict per finished trial: number, state, hyperparameters, goal, epochs, seconds, and other metrics of
         its best epoch. If names collide, the hyperparameter takes precedence."""
-        others = list(dict.fromkeys(name for trial in self.trials for name in trial.numbers))
-        found: list[dict[str, Any]] = []
+        extra_metrics = list(dict.fromkeys(name for trial in self.trials for name in trial.numbers))
+        rows: list[dict[str, Any]] = []
         for trial in self.trials:
-            if trial.state in ENDED:
+            if trial.state in FINISHED_STATES:
                 row: dict[str, Any] = {"trial": trial.number, "state": trial.state, **trial.values}
                 row |= {self.plan.goal: trial.goal, "best_epoch": trial.epoch or None, "last_epoch": trial.epochs}
                 row["seconds"] = round(trial.seconds, 3)
-                row |= {name: trial.numbers.get(name) for name in others if name not in row}
-                found.append({**row, "error": trial.error})
-        return found
+                row |= {name: trial.numbers.get(name) for name in extra_metrics if name not in row}
+                rows.append({**row, "error": trial.error})
+        return rows
 
     def count(self, *states: str) -> int:
         """Return the number of trials in any of `states`."""
         return sum(trial.state in states for trial in self.trials)
 
-    def sentence(self) -> str:
+    def summary(self) -> str:
         """Return the progress of the sweep as one line."""
-        ended = self.count("done", "stopped", "diverged", "failed")
-        parts = [f"{ended} of {len(self.trials)} trials"]
-        words = {"running": "running", "stopped": "stopped early", "diverged": "diverged", "failed": "failed"}
-        words["interrupted"] = "interrupted"
-        parts += [f"{n} {word}" for state, word in words.items() if (n := self.count(state))]
+        finished = self.count("done", "stopped", "diverged", "failed")
+        parts = [f"{finished} of {len(self.trials)} trials"]
+        labels = {"running": "running", "stopped": "stopped early", "diverged": "diverged", "failed": "failed"}
+        labels["interrupted"] = "interrupted"
+        parts += [f"{n} {word}" for state, word in labels.items() if (n := self.count(state))]
         return " · ".join(parts)
 
-    def cells(self) -> list[list[str]]:
+    def table_cells(self) -> list[list[str]]:
         """Return the table as strings: a header, then a row per started trial, best first."""
         plan = self.plan
-        heads = ["trial", "state", *(axis.name for axis in plan.axes), plan.goal, "epoch", "seconds"]
-        return [heads, *(_row(self, trial) for trial in self.ranked() if trial.state != "waiting")]
+        header = ["trial", "state", *(axis.name for axis in plan.axes), plan.goal, "epoch", "seconds"]
+        return [header, *(_table_row(self, trial) for trial in self.ranked() if trial.state != "waiting")]
 
-    def table(self, most: int | None = None, columns: int | None = None) -> list[str]:
-        """Return the progress line and the table with at most `most` rows, as lines of text.
+    def table(self, max_rows: int | None = None, max_width: int | None = None) -> list[str]:
+        """Return the progress line and the table with at most `max_rows` rows, as lines of text.
 
-        A table wider than `columns` characters is printed without seconds, then without epochs.
+        A table wider than `max_width` characters is printed without seconds, then without epochs.
         """
-        rows = self.cells()
-        shown = rows if most is None or len(rows) <= most + 1 else rows[:most]
-        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        rows = self.table_cells()
+        visible = rows if max_rows is None or len(rows) <= max_rows + 1 else rows[:max_rows]
+        widths = [max(map(len, column)) for column in zip(*visible, strict=True)]
         for _ in range(2):
-            if columns is not None and sum(widths) + 2 * len(widths) - 2 > columns:
-                widths, shown = widths[:-1], [row[:-1] for row in shown]
+            if max_width is not None and sum(widths) + 2 * len(widths) - 2 > max_width:
+                widths, visible = widths[:-1], [row[:-1] for row in visible]
         lines = [
             "  ".join(x.ljust(w) if k == 1 else x.rjust(w) for k, (x, w) in enumerate(zip(row, widths, strict=True)))
-            for row in shown
+            for row in visible
         ]
-        more = [f"… and {len(rows) - len(shown)} more"] if len(shown) < len(rows) else []
-        return [printable(one.rstrip()) for one in (self.sentence(), *(lines if len(rows) > 1 else []), *more)]
+        footer = [f"… and {len(rows) - len(visible)} more"] if len(visible) < len(rows) else []
+        return [printable(line.rstrip()) for line in (self.summary(), *(lines if len(rows) > 1 else []), *footer)]
 
     def __repr__(self) -> str:
         return "\n".join(self.table())
@@ -148,19 +151,19 @@ class Sweep:
 
     def save(self) -> None:
         """Write ``sweep.json`` atomically."""
-        state: dict[str, Any] = {"kind": KIND, "train": self.train, "digest": self.digest, "plan": self.plan.state()}
+        state: dict[str, Any] = {"kind": FORMAT, "train": self.train, "digest": self.digest, "plan": self.plan.state()}
         state["trials"] = [asdict(trial) for trial in self.trials]
-        write_all(self.folder / FILE, json.dumps(state).encode())
+        write_all(self.folder / STATE_FILE, json.dumps(state).encode())
 
     def save_results(self) -> None:
         """Write `rows` to ``results.csv``, with cells escaped against formula and terminal injection."""
-        rows, text = self.rows(), io.StringIO(newline="")
+        rows, buffer = self.rows(), io.StringIO(newline="")
         swept = list(self.trials[0].values)
         names = ["trial", "state", *swept, self.plan.goal, "best_epoch", "last_epoch", "seconds", "error"]
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(map(_inert, rows[0] if rows else names))
-        writer.writerows([_inert(x) for x in row.values()] for row in rows)
-        write_all(self.folder / CSV, text.getvalue().encode())
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow(map(_escape_cell, rows[0] if rows else names))
+        writer.writerows([_escape_cell(x) for x in row.values()] for row in rows)
+        write_all(self.folder / CSV_FILE, buffer.getvalue().encode())
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Sweep:
@@ -168,47 +171,49 @@ class Sweep:
 
         Raises MissingFileError if the folder contains no sweep, FileFormatError if its file is corrupt.
         """
-        path = Path(folder) / FILE
+        path = Path(folder) / STATE_FILE
         if not path.is_file():
-            raise MissingFileError(f"sweep: no sweep found in {path.parent}: it has no {FILE}.")
+            raise MissingFileError(f"sweep: no sweep found in {path.parent}: it has no {STATE_FILE}.")
         try:
             state = json.loads(path.read_text(encoding="utf-8"))
-            if state["kind"] != KIND:
+            if state["kind"] != FORMAT:
                 raise ValueError(state["kind"])
             plan = {key: x for key, x in state["plan"].items() if key != "samples" or state["plan"]["random"]}
-            found = cls(planned(str(path), **plan), path.parent, state["train"], state["digest"])
-            found.trials = [Trial(**{**one, "curve": [tuple(x) for x in one["curve"]]}) for one in state["trials"]]
+            sweep = cls(make_plan(str(path), **plan), path.parent, state["train"], state["digest"])
+            sweep.trials = [
+                Trial(**{**trial, "curve": [tuple(x) for x in trial["curve"]]}) for trial in state["trials"]
+            ]
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise FileFormatError(f"sweep: {path} is corrupt, or not a minigrad sweep: {error!r:.100}") from None
-        return found
+        return sweep
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Resume from the trials stored in the folder. Raises ArgumentError if they are from a different plan."""
-        before = Sweep.read(self.folder)
-        changed = differences(
-            {"train": before.train, **before.plan.state()}, {"train": self.train, **self.plan.state()}
+        stored = Sweep.read(self.folder)
+        changed = plan_differences(
+            {"train": stored.train, **stored.plan.state()}, {"train": self.train, **self.plan.state()}
         )
         if changed:
             raise ArgumentError(
                 f"sweep: {self.folder} contains results of a different plan: {'; '.join(changed)}.\n"
                 "  Pass --anew (in Python anew=True) to delete them, or use another folder."
             )
-        if before.digest != self.digest:
-            ended = before.count(*COUNTED, "diverged")
-            self.notes += [f"{self.train} has changed since {ended} trials finished."] if ended else []
-        for trial in before.trials:
+        if stored.digest != self.digest:
+            finished = stored.count(*SUCCESS_STATES, "diverged")
+            self.notes += [f"{self.train} has changed since {finished} trials finished."] if finished else []
+        for trial in stored.trials:
             if trial.state in ("running", "failed"):
                 trial.state, trial.error = "interrupted", ""
-        self.trials[: len(before.trials)] = before.trials
+        self.trials[: len(stored.trials)] = stored.trials
 
     def clear(self) -> None:
         """Delete all files of a sweep from the folder."""
-        for name in (FILE, CSV, PICTURE):
+        for name in (STATE_FILE, CSV_FILE, PLOT_FILE):
             (self.folder / name).unlink(missing_ok=True)
-        shutil.rmtree(self.folder / TRIALS, ignore_errors=True)
+        shutil.rmtree(self.folder / TRIALS_FOLDER, ignore_errors=True)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def lock_folder(self) -> Iterator[None]:
         """Context manager that locks the folder. Raises ArgumentError if another process holds the lock."""
         try:
             import fcntl
@@ -226,11 +231,16 @@ class Sweep:
         finally:
             os.close(lock)
 
+    cells = DeprecatedAlias("table_cells")
+    go_on = DeprecatedAlias("resume")
+    held = DeprecatedAlias("lock_folder")
+    sentence = DeprecatedAlias("summary")
 
-def _inert(x: Any) -> Any:
+
+def _escape_cell(x: Any) -> Any:
     r"""Escape a cell: prefix a string that a spreadsheet would evaluate with an apostrophe, as OWASP recommends.
 
-    >>> _inert("=1+1"), _inert("\x1b[31m"), _inert("relu"), _inert(-0.5)
+    >>> _escape_cell("=1+1"), _escape_cell("\x1b[31m"), _escape_cell("relu"), _escape_cell(-0.5)
     ("'=1+1", '\\x1b[31m', 'relu', -0.5)
     """
     if not isinstance(x, str):
@@ -238,9 +248,9 @@ def _inert(x: Any) -> Any:
     return f"{chr(39) * x.startswith(('=', '+', '-', '@', chr(9), chr(13)))}{printable(x)}"
 
 
-def _row(sweep: Sweep, trial: Trial) -> list[str]:
-    goal = "" if trial.goal is None else said(float(trial.goal))
+def _table_row(sweep: Sweep, trial: Trial) -> list[str]:
+    goal = "" if trial.goal is None else format_value(float(trial.goal))
     epochs = f"{trial.epoch} of {trial.epochs}" if trial.epochs else ""
-    values = [said(trial.values[axis.name]) for axis in sweep.plan.axes]
+    values = [format_value(trial.values[axis.name]) for axis in sweep.plan.axes]
     seconds = f"{trial.seconds:.1f}" if trial.seconds else ""
     return [str(trial.number), trial.state, *values, goal, epochs, seconds]

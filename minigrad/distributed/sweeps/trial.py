@@ -16,75 +16,75 @@ from minigrad.core.storage import set_default_device
 from minigrad.data.workers import seed_all
 from minigrad.distributed.sweeps.report import Report
 
-__all__ = ["TrialJob", "tried"]
+__all__ = ["TrialJob", "run_trial"]
 
-PRINTED = "output.txt"
+OUTPUT_FILE = "output.txt"
 
 
 class TrialJob(NamedTuple):
     """Everything that a worker needs to run trials."""
 
     train: Callable[..., Any]
-    takes: tuple[str, ...]
+    accepts: tuple[str, ...]
     fixed: Mapping[str, Any]
     goal: str
     seed: int
     device: str
     dtype: str
     threads: int
-    here: str
+    working_dir: str
     """The working directory of the driver."""
-    folder: str
+    trials_folder: str
     """The parent of the trial folders."""
 
 
-class _Sent(Report):
+class _SendingReport(Report):
     """Report that sends each epoch to the sweep, which may stop the trial in this call."""
 
     def __init__(self, goal: str, send: Callable[[dict[str, Any]], None]) -> None:
         super().__init__(goal)
-        self._send, self._began = send, time.perf_counter()
+        self._send, self._start_time = send, time.perf_counter()
 
-    def send(self, epoch: int, numbers: dict[str, float]) -> None:
-        self._send({"epoch": epoch, "goal": numbers[self.goal], "numbers": numbers, "seconds": self.seconds})
+    def send(self, epoch: int, metrics: dict[str, float]) -> None:
+        self._send({"epoch": epoch, "goal": metrics[self.goal], "numbers": metrics, "seconds": self.seconds})
 
     @property
     def seconds(self) -> float:
-        return time.perf_counter() - self._began
+        return time.perf_counter() - self._start_time
 
 
-def tried(job: TrialJob, number: int, values: Mapping[str, Any], send: Callable[[dict[str, Any]], None]) -> None:
+def run_trial(job: TrialJob, number: int, values: Mapping[str, Any], send: Callable[[dict[str, Any]], None]) -> None:
     """Run a trial, and send each epoch and a final message; a trial that is stopped early sends no final message."""
     os.environ["TI_CPU_MAX_NUM_THREADS"] = str(job.threads)  # Taichi ignores Ray's OMP_NUM_THREADS
-    os.chdir(job.here)
-    folder = Path(job.folder) / f"{number:04d}"
+    os.chdir(job.working_dir)
+    folder = Path(job.trials_folder) / f"{number:04d}"
     folder.mkdir(parents=True, exist_ok=True)
     set_default_device(job.device)
     set_default_dtype(as_dtype(job.dtype))
     seed_all(job.seed)
-    report = _Sent(job.goal, send)
-    with _printing(folder / PRINTED):
-        end, error = _ended(job, values, report, folder)
-    send({"end": end, "error": error, "seconds": report.seconds})
+    report = _SendingReport(job.goal, send)
+    with _redirect_output(folder / OUTPUT_FILE):
+        outcome, error = _run_function(job, values, report, folder)
+    send({"end": outcome, "error": error, "seconds": report.seconds})
 
 
-def _ended(job: TrialJob, values: Mapping[str, Any], report: _Sent, folder: Path) -> tuple[str, str]:
+def _run_function(job: TrialJob, values: Mapping[str, Any], report: _SendingReport, folder: Path) -> tuple[str, str]:
     """Call the training function, and return the final state and an error message."""
-    given = {**job.fixed, **values, "report": report}
+    kwargs = {**job.fixed, **values, "report": report}
     try:
-        job.train(**given, **({"folder": folder} if "folder" in job.takes else {}))
+        job.train(**kwargs, **({"folder": folder} if "folder" in job.accepts else {}))
     except DivergedError as error:
         return "diverged", str(error).partition("\n")[0]
     except Exception as error:  # noqa: BLE001 -- an exception in user code fails only this trial
         traceback.print_exc()
-        if report.mistake:
-            return "mistake", report.mistake
+        if report.config_error:
+            return "mistake", report.config_error
         return "failed", f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
     return "done" if report.epochs else "silent", ""
 
 
 @contextmanager
-def _printing(path: Path) -> Iterator[None]:
+def _redirect_output(path: Path) -> Iterator[None]:
     """Context manager that redirects stdout and stderr to a file, which is deleted if empty."""
     with path.open("a", encoding="utf-8", buffering=1) as file, redirect_stdout(file), redirect_stderr(file):
         yield

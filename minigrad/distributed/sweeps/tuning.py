@@ -11,13 +11,13 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from minigrad.core.errors import ArgumentError
-from minigrad.distributed.sweeps.plan import Plan
-from minigrad.distributed.sweeps.results import COUNTED, Sweep, Trial
-from minigrad.distributed.sweeps.trial import TrialJob, tried
+from minigrad.distributed.sweeps.plan import SweepPlan
+from minigrad.distributed.sweeps.results import SUCCESS_STATES, Sweep, Trial
+from minigrad.distributed.sweeps.trial import TrialJob, run_trial
 
-__all__ = ["Desk", "run"]
+__all__ = ["TrialTracker", "run_trials"]
 
-QUIET = {
+TUNE_ENVIRONMENT = {
     "RAY_AIR_NEW_OUTPUT": "0",
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
     "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Ctrl-C stops immediately; the sweep stores its own results
@@ -25,120 +25,121 @@ QUIET = {
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "1e9",
     "TUNE_WARN_THRESHOLD_S": "1e9",
 }
-_AGAIN = 1.0  # minimum seconds between saves while no trial ends
-_ENOUGH = 3  # failed trials, without a successful one, after which the sweep is aborted
-_LAST = 10**6  # epochs; longer than any trial
+_SAVE_SECONDS = 1.0  # minimum seconds between saves while no trial ends
+_MAX_FAILURES = 3  # failed trials, without a successful one, after which the sweep is aborted
+_MAX_EPOCHS = 10**6  # epochs; longer than any trial
 
 
-class Desk:
+class TrialTracker:
     """Receiver of Tune's callbacks on the driver: updates and saves the sweep, and notifies its callbacks."""
 
-    def __init__(self, sweep: Sweep, told: Sequence[Callable[[Sweep], Any]]) -> None:
-        self.sweep, self.told = sweep, told
-        self.mistake = ""
+    def __init__(self, sweep: Sweep, listeners: Sequence[Callable[[Sweep], Any]]) -> None:
+        self.sweep, self.listeners = sweep, listeners
+        self.config_error = ""
         self.actors: dict[int, Any] = {}
-        self._ends: dict[int, tuple[str, str]] = {}
-        self._before: dict[int, float] = {}
-        self._saved = 0.0
+        self._outcomes: dict[int, tuple[str, str]] = {}
+        self._previous_seconds: dict[int, float] = {}
+        self._last_save = 0.0
 
-    def start(self, number: int) -> None:
+    def start_trial(self, number: int) -> None:
         trial = self._trial(number)
         trial.state, trial.error = "running", ""
-        self._before[number] = trial.seconds if trial.curve else 0.0
-        self.tell()
+        self._previous_seconds[number] = trial.seconds if trial.curve else 0.0
+        self.notify()
 
-    def hear(self, number: int, result: Mapping[str, Any]) -> None:
+    def record_result(self, number: int, result: Mapping[str, Any]) -> None:
         trial = self._trial(number)
         if "end" in result:
-            self._ends[number] = result["end"], result["error"]
-            trial.seconds = self._before[number] + result["seconds"]
+            self._outcomes[number] = result["end"], result["error"]
+            trial.seconds = self._previous_seconds[number] + result["seconds"]
             return
-        first = not any(epoch < result["epoch"] for epoch, _ in trial.curve)
-        self._before[number] = 0.0 if first else self._before[number]  # restarted from scratch, not resumed
-        trial.seconds = self._before[number] + result["seconds"]
-        trial.hear(self.sweep.plan, result["epoch"], result["goal"], result["numbers"])
-        self.tell()
+        is_first = not any(epoch < result["epoch"] for epoch, _ in trial.curve)
+        # Restarted from scratch, not resumed.
+        self._previous_seconds[number] = 0.0 if is_first else self._previous_seconds[number]
+        trial.seconds = self._previous_seconds[number] + result["seconds"]
+        trial.record_epoch(self.sweep.plan, result["epoch"], result["goal"], result["numbers"])
+        self.notify()
 
-    def end(self, number: int, lost: bool = False) -> None:
+    def end_trial(self, number: int, lost: bool = False) -> None:
         """Record the end of a trial. Without a final message it was stopped early, or its process was `lost`."""
         trial = self._trial(number)
         self.actors.pop(number, None)
-        died = "failed", "its process died twice; the most frequent cause is running out of memory"
-        quiet = died if lost else ("interrupted" if self.mistake else "stopped", "")
-        state, error = self._ends.pop(number, quiet)
+        death = "failed", "its process died twice; the most frequent cause is running out of memory"
+        default_outcome = death if lost else ("interrupted" if self.config_error else "stopped", "")
+        state, error = self._outcomes.pop(number, default_outcome)
         if state == "silent":  # resumed from a checkpoint of the last epoch, if it reported before
-            state, error = ("done", "") if trial.curve else ("mistake", _silent(self.sweep.plan.goal))
+            state, error = ("done", "") if trial.curve else ("mistake", _silent_message(self.sweep.plan.goal))
         if state == "mistake":
-            self.mistake = self.mistake or error
+            self.config_error = self.config_error or error
             state, error = "interrupted", ""
         trial.state, trial.error = state, error
-        if self.sweep.count("failed") >= _ENOUGH and not self.sweep.count(*COUNTED, "diverged"):
-            self.mistake = self.mistake or (
-                f"sweep: {_ENOUGH} trials have failed and none has succeeded: {trial.error}.\n"
+        if self.sweep.count("failed") >= _MAX_FAILURES and not self.sweep.count(*SUCCESS_STATES, "diverged"):
+            self.config_error = self.config_error or (
+                f"sweep: {_MAX_FAILURES} trials have failed and none has succeeded: {trial.error}.\n"
                 f"  Their output is in {self.sweep.folder}/trials."
             )
-        self.tell(ended=True)
+        self.notify(ended=True)
 
     def close(self) -> None:
         """Mark running trials as interrupted, and save the sweep."""
         for trial in self.sweep.trials:
             if trial.state == "running":
                 trial.state = "interrupted"
-        self.tell(ended=True)
+        self.notify(ended=True)
 
-    def tell(self, ended: bool = False) -> None:
+    def notify(self, ended: bool = False) -> None:
         """Save the sweep, at most once a second unless a trial has `ended`, and notify the callbacks."""
-        if ended or time.monotonic() - self._saved > _AGAIN:
+        if ended or time.monotonic() - self._last_save > _SAVE_SECONDS:
             self.sweep.save()
-            self._saved = time.monotonic()
+            self._last_save = time.monotonic()
         if ended:
             self.sweep.save_results()
-        for hear in self.told:
-            hear(self.sweep)
+        for listener in self.listeners:
+            listener(self.sweep)
 
     def _trial(self, number: int) -> Trial:
         return self.sweep.trials[number - 1]
 
 
-def _silent(goal: str) -> str:
+def _silent_message(goal: str) -> str:
     return (
         f"sweep: train returned without reporting {goal}.\n"
         f"  Write fit(…, callbacks=[report]), or report({goal}=…) after each epoch."
     )
 
 
-def run(
+def run_trials(
     ray: Any,
     tune: Any,
     sweep: Sweep,
     job: TrialJob,
     workers: int | None,
     resources: Mapping[str, Any],
-    told: Sequence[Callable[[Sweep], Any]],
+    listeners: Sequence[Callable[[Sweep], Any]],
 ) -> None:
     """Run the remaining trials of a sweep. Raises ArgumentError if the goal is never reported, or all trials fail."""
-    left = [trial.number for trial in sweep.trials if trial.state in ("waiting", "interrupted")]
-    desk, storage = Desk(sweep, told), sweep.folder / ".tune"
-    values = {number: sweep.trials[number - 1].values for number in left}
+    remaining = [trial.number for trial in sweep.trials if trial.state in ("waiting", "interrupted")]
+    tracker, storage = TrialTracker(sweep, listeners), sweep.folder / ".tune"
+    values = {number: sweep.trials[number - 1].values for number in remaining}
 
     def trainable(config: dict[str, Any]) -> None:
-        tried(job, config["trial"], values[config["trial"]], tune.report)
+        run_trial(job, config["trial"], values[config["trial"]], tune.report)
 
     shutil.rmtree(storage, ignore_errors=True)
-    with _quiet(QUIET):
+    with _patched_environment(TUNE_ENVIRONMENT):
         tuner = tune.Tuner(
             tune.with_resources(trainable, dict(resources)),
-            param_space={"trial": tune.grid_search(left)},
+            param_space={"trial": tune.grid_search(remaining)},
             tune_config=tune.TuneConfig(
-                scheduler=_scheduler(tune, sweep.plan, sweep.trials),
+                scheduler=_make_scheduler(tune, sweep.plan, sweep.trials),
                 max_concurrent_trials=workers,
                 reuse_actors=True,
             ),
             run_config=tune.RunConfig(
                 name="sweep",
                 storage_path=str(storage.resolve()),
-                stop=_stopper(tune, desk),
-                callbacks=[_callback(tune, desk)],
+                stop=_make_stopper(tune, tracker),
+                callbacks=[_make_callback(tune, tracker)],
                 failure_config=tune.FailureConfig(
                     max_failures=1
                 ),  # of processes; exceptions of train arrive as final messages
@@ -148,72 +149,72 @@ def run(
         try:
             tuner.fit()
         finally:
-            for actor in desk.actors.values():
+            for actor in tracker.actors.values():
                 with suppress(Exception):  # the actor or Ray may have exited
                     ray.kill(actor)
-            desk.close()
+            tracker.close()
             shutil.rmtree(storage, ignore_errors=True)
-    if desk.mistake:
-        raise ArgumentError(desk.mistake)
+    if tracker.config_error:
+        raise ArgumentError(tracker.config_error)
 
 
-def _scheduler(tune: Any, plan: Plan, trials: Sequence[Trial]) -> Any:
+def _make_scheduler(tune: Any, plan: SweepPlan, trials: Sequence[Trial]) -> Any:
     """Return an ASHA scheduler that has seen the results of earlier trials, or None without early stopping."""
     if plan.stop is None:
         return None
-    made = tune.schedulers.ASHAScheduler(
+    scheduler = tune.schedulers.ASHAScheduler(
         time_attr="epoch",
         metric="goal",
         mode=plan.mode,
-        max_t=_LAST,
+        max_t=_MAX_EPOCHS,
         grace_period=plan.stop.grace_period,
         reduction_factor=plan.stop.reduction_factor,
         stop_last_trials=False,
     )
     for trial in trials:
-        if trial.state in (*COUNTED, "diverged"):
-            past = _Past(f"before {trial.number}")
-            made.on_trial_add(None, past)
+        if trial.state in (*SUCCESS_STATES, "diverged"):
+            past_trial = _PastTrial(f"before {trial.number}")
+            scheduler.on_trial_add(None, past_trial)
             for epoch, goal in trial.curve:
-                made.on_trial_result(None, past, {"epoch": epoch, "goal": goal})
-    return made
+                scheduler.on_trial_result(None, past_trial, {"epoch": epoch, "goal": goal})
+    return scheduler
 
 
-class _Past:
+class _PastTrial:
     """Stand-in for a trial of an earlier run, with the attribute that the scheduler reads."""
 
     def __init__(self, trial_id: str) -> None:
         self.trial_id = trial_id
 
 
-def _callback(tune: Any, desk: Desk) -> Any:
-    class Heard(tune.Callback):  # type: ignore[misc]
-        def __init__(self, desk: Desk) -> None:
-            self.desk = desk
+def _make_callback(tune: Any, tracker: TrialTracker) -> Any:
+    class TrackerCallback(tune.Callback):  # type: ignore[misc]
+        def __init__(self, tracker: TrialTracker) -> None:
+            self.tracker = tracker
 
         def __getstate__(self) -> dict[str, Any]:
             return {}  # Tune pickles its callbacks for its own resume, which is unused here
 
         def on_trial_start(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-            self.desk.actors[trial.config["trial"]] = trial.temporary_state.ray_actor
-            self.desk.start(trial.config["trial"])
+            self.tracker.actors[trial.config["trial"]] = trial.temporary_state.ray_actor
+            self.tracker.start_trial(trial.config["trial"])
 
         def on_trial_result(self, iteration: int, trials: Any, trial: Any, result: Any, **info: Any) -> None:
-            self.desk.hear(trial.config["trial"], result)
+            self.tracker.record_result(trial.config["trial"], result)
 
         def on_trial_complete(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-            self.desk.end(trial.config["trial"])
+            self.tracker.end_trial(trial.config["trial"])
 
         def on_trial_error(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
-            self.desk.end(trial.config["trial"], lost=True)
+            self.tracker.end_trial(trial.config["trial"], lost=True)
 
-    return Heard(desk)
+    return TrackerCallback(tracker)
 
 
-def _stopper(tune: Any, desk: Desk) -> Any:
-    class Mistaken(tune.Stopper):  # type: ignore[misc]
-        def __init__(self, desk: Desk) -> None:
-            self.desk = desk
+def _make_stopper(tune: Any, tracker: TrialTracker) -> Any:
+    class ErrorStopper(tune.Stopper):  # type: ignore[misc]
+        def __init__(self, tracker: TrialTracker) -> None:
+            self.tracker = tracker
 
         def __getstate__(self) -> dict[str, Any]:
             return {}
@@ -222,24 +223,24 @@ def _stopper(tune: Any, desk: Desk) -> Any:
             return False
 
         def stop_all(self) -> bool:
-            return bool(self.desk.mistake)
+            return bool(self.tracker.config_error)
 
-    return Mistaken(desk)
+    return ErrorStopper(tracker)
 
 
 @contextmanager
-def _quiet(names: Mapping[str, str]) -> Iterator[None]:
+def _patched_environment(names: Mapping[str, str]) -> Iterator[None]:
     """Context manager that sets environment variables and silences Tune's log."""
-    before, log = {name: os.environ.get(name) for name in names}, logging.getLogger("ray.tune")
-    level = log.level
+    old_environment, logger = {name: os.environ.get(name) for name in names}, logging.getLogger("ray.tune")
+    level = logger.level
     os.environ.update(names)
-    log.setLevel(logging.CRITICAL)
+    logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        log.setLevel(level)
-        for name, old in before.items():
-            if old is None:
+        logger.setLevel(level)
+        for name, value in old_environment.items():
+            if value is None:
                 del os.environ[name]
             else:
-                os.environ[name] = old
+                os.environ[name] = value

@@ -13,7 +13,7 @@ from minigrad.functional import cat, norm, stack
 from minigrad.functional.checks import check_number
 from minigrad.functional.creation import tensor
 from minigrad.nn.utils import rnn
-from minigrad.nn.utils.normed import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
+from minigrad.nn.utils.weight_norms import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 
 __all__ = [
     "clip_grad_norm_",
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-def _listed(parameters: Any) -> list[Tensor]:
+def _as_list(parameters: Any) -> list[Tensor]:
     return [parameters] if isinstance(parameters, Tensor) else list(parameters)
 
 
@@ -39,10 +39,10 @@ def get_total_norm(
 ) -> Tensor:
     """Return the norm of all elements of `tensors` as one vector; 0 if empty. See `clip_grad_norm_`."""
     with no_grad():
-        found = _listed(tensors)
-        if not found:
+        tensor_list = _as_list(tensors)
+        if not tensor_list:
             return tensor(0.0)
-        total: Tensor = norm(stack([norm(x, norm_type) for x in found]), norm_type)
+        total: Tensor = norm(stack([norm(x, norm_type) for x in tensor_list]), norm_type)
         if error_if_nonfinite and not math.isfinite(total.item()):
             raise ArgumentError(
                 f"clip_grad_norm_: the total norm of the gradients is non-finite, {total.item()}, so it cannot be "
@@ -73,9 +73,9 @@ def clip_grad_norm_(
     """
     check_number(max_norm, "clip_grad_norm_", "max_norm")
     with no_grad():
-        found = _listed(parameters)  # a generator can only be consumed once
-        total = get_total_norm([p.grad for p in found if p.grad is not None], norm_type, error_if_nonfinite)
-        clip_grads_with_norm_(found, max_norm, total)
+        parameter_list = _as_list(parameters)  # a generator can only be consumed once
+        total = get_total_norm([p.grad for p in parameter_list if p.grad is not None], norm_type, error_if_nonfinite)
+        clip_grads_with_norm_(parameter_list, max_norm, total)
         return total
 
 
@@ -91,7 +91,7 @@ def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, 
     """
     with no_grad():
         factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
-        for parameter in _listed(parameters):
+        for parameter in _as_list(parameters):
             if parameter.grad is not None:
                 parameter.grad.mul_(factor.to(parameter.grad.dtype))
 
@@ -101,7 +101,7 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
     with no_grad():
         if clip_value < 0:
             raise ArgumentError(f"clip_grad_value_: clip_value must not be negative, but got {clip_value}.")
-        for parameter in _listed(parameters):
+        for parameter in _as_list(parameters):
             if parameter.grad is not None:
                 parameter.grad.clamp_(-clip_value, clip_value)
 
@@ -114,20 +114,20 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Copy the slices of `vec`, as from `parameters_to_vector`, into parameters. Raises ShapeError."""
     with no_grad():
-        found = list(parameters)
-        count = sum(parameter.numel() for parameter in found)
+        parameter_list = list(parameters)
+        count = sum(parameter.numel() for parameter in parameter_list)
         if vec.shape != (count,):
             raise ShapeError(
                 f"vector_to_parameters: the parameters have {count} elements, but vec has shape {vec.shape}."
             )
         start = 0
-        for parameter in found:
+        for parameter in parameter_list:
             end = start + parameter.numel()
             parameter.copy_(vec.detach()[start:end].reshape(parameter.shape))
             start = end
 
 
 def __getattr__(name: str) -> Any:
-    from minigrad.pytorch.modules import absent
+    from minigrad.pytorch.import_hooks import resolve_missing
 
-    return absent(__name__, name)
+    return resolve_missing(__name__, name)

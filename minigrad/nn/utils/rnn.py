@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple, cast
 
+from minigrad.core.deprecation import DeprecatedAlias
 from minigrad.core.dtypes import int64
 from minigrad.core.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.core.tensor import Tensor
 from minigrad.functional import argsort, cat, stack
-from minigrad.functional.checks import check_option, tensor_of
+from minigrad.functional.checks import check_option, check_tensor
 from minigrad.functional.creation import tensor
 
 __all__ = [
@@ -28,17 +29,17 @@ __all__ = [
     "unpack_sequence",
     "unpad_sequence",
 ]
-__path__: list[str] = []  # no submodules: `pytorch.modules` reports imports of missing ones
+__path__: list[str] = []  # no submodules: `pytorch.import_hooks` reports imports of missing ones
 
 
-class _Packed(NamedTuple):
+class _PackedFields(NamedTuple):
     data: Tensor
     batch_sizes: Tensor
     sorted_indices: Tensor | None
     unsorted_indices: Tensor | None
 
 
-class PackedSequence(_Packed):
+class PackedSequence(_PackedFields):
     """Packed sequences: `data`, (sum of lengths, …), and `batch_sizes`, the number of sequences at each time step.
 
     `sorted_indices` is the permutation that sorted the sequences by length, and `unsorted_indices` its inverse; both
@@ -65,17 +66,17 @@ class PackedSequence(_Packed):
         """`batch_sizes` as ints, cached when packing, so that `mg.jit` need not read them from the tensor."""
         return cast(list[int], self.batch_sizes.tolist()) if self._sizes is None else self._sizes
 
-    def of(self, data: Tensor) -> PackedSequence:
+    def with_data(self, data: Tensor) -> PackedSequence:
         """Return a sequence with other `data` and the same layout, such as the output of a layer."""
-        found = PackedSequence(data, *self[1:])
-        found._sizes = self._sizes
-        return found
+        result = PackedSequence(data, *self[1:])
+        result._sizes = self._sizes
+        return result
 
     def to(self, *args: Any, **options: Any) -> PackedSequence:
         """Return a copy with `data` moved or converted as by ``Tensor.to``."""
         data = self.data.to(*args, **options)
-        order = [None if x is None else x.to(data.device) for x in (self.sorted_indices, self.unsorted_indices)]
-        return PackedSequence(data, self.batch_sizes, *order)
+        permutations = [None if x is None else x.to(data.device) for x in (self.sorted_indices, self.unsorted_indices)]
+        return PackedSequence(data, self.batch_sizes, *permutations)
 
     def cpu(self) -> PackedSequence:
         """Return a copy with `data` on the CPU."""
@@ -89,6 +90,8 @@ class PackedSequence(_Packed):
     def is_cuda(self) -> bool:
         """Whether `data` is on the device cuda."""
         return self.data.is_cuda
+
+    of = DeprecatedAlias("with_data")
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
@@ -109,30 +112,31 @@ def pack_padded_sequence(
     >>> packed.data.tolist(), packed.batch_sizes.tolist()
     ([1, 4, 2, 3], [2, 1, 1])
     """
-    rows = tensor_of(input, "pack_padded_sequence")
-    counts = [int(n) for n in (lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
+    rows = check_tensor(input, "pack_padded_sequence")
+    length_list = [int(n) for n in (lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
     if rows.ndim < 2:
         raise ShapeError(
             f"pack_padded_sequence: expected input (L, N, …), or (N, L, …) if batch_first, but got {rows.shape}."
         )
-    longest, many = rows.shape[1::-1] if batch_first else rows.shape[:2]
-    if len(counts) != many or not counts or min(counts) < 1 or max(counts) > longest:
+    max_length, batch_size = rows.shape[1::-1] if batch_first else rows.shape[:2]
+    if len(length_list) != batch_size or not length_list or min(length_list) < 1 or max(length_list) > max_length:
         raise ShapeError(
-            f"pack_padded_sequence: expected `len(lengths)` to be equal to batch_size={many}, and lengths greater than "
-            f"0 and at most {longest}, but got lengths={counts}.\n  Leave out empty sequences: they cannot be packed."
+            f"pack_padded_sequence: expected `len(lengths)` to be equal to batch_size={batch_size}, and lengths "
+            f"greater than 0 and at most {max_length}, but got lengths={length_list}.\n"
+            "  Leave out empty sequences: they cannot be packed."
         )
-    order = sorted(range(many), key=lambda k: -counts[k])
-    if enforce_sorted and order != list(range(many)):
+    permutation = sorted(range(batch_size), key=lambda k: -length_list[k])
+    if enforce_sorted and permutation != list(range(batch_size)):
         raise ArgumentError(
-            f"pack_padded_sequence: lengths must be sorted in decreasing order, but got {counts}.\n"
+            f"pack_padded_sequence: lengths must be sorted in decreasing order, but got {length_list}.\n"
             "  Write enforce_sorted=False to sort them; unpacking restores their order."
         )
-    sizes = [sum(n > place for n in counts) for place in range(max(counts))]
-    by_row, by_place = (longest, 1) if batch_first else (1, many)
-    at = [by_row * k + by_place * place for place, size in enumerate(sizes) for k in order[:size]]
-    data = rows.flatten(0, 1).index_select(0, tensor(at, dtype=int64, device=rows.device))
-    ranks = None if enforce_sorted else tensor(order, dtype=int64, device=rows.device)
-    packed = PackedSequence(data, tensor(sizes, dtype=int64, device="cpu"), ranks)
+    sizes = [sum(n > step for n in length_list) for step in range(max(length_list))]
+    row_stride, step_stride = (max_length, 1) if batch_first else (1, batch_size)
+    indices = [row_stride * k + step_stride * step for step, size in enumerate(sizes) for k in permutation[:size]]
+    data = rows.flatten(0, 1).index_select(0, tensor(indices, dtype=int64, device=rows.device))
+    sorted_indices = None if enforce_sorted else tensor(permutation, dtype=int64, device=rows.device)
+    packed = PackedSequence(data, tensor(sizes, dtype=int64, device="cpu"), sorted_indices)
     packed._sizes = sizes
     return packed
 
@@ -152,20 +156,23 @@ def pad_packed_sequence(
     if not isinstance(sequence, PackedSequence):
         raise DTypeError(f"pad_packed_sequence: expected a PackedSequence, but got {type(sequence).__name__}.")
     data, sizes = sequence.data, sequence.sizes
-    length, many = len(sizes) if total_length is None else total_length, sizes[0]
+    length, batch_size = len(sizes) if total_length is None else total_length, sizes[0]
     if length < len(sizes):
         raise ShapeError(f"pad_packed_sequence: {total_length=}, but the longest sequence has length {len(sizes)}.")
-    starts, none = accumulate(sizes, initial=0), len(data)  # index n is a row of padding
-    at = [[k + start if k < n else none for k in range(many)] for n, start in zip(sizes, starts, strict=False)]
-    like: Any = {"dtype": int64, "device": data.device}
-    places = tensor(at + [[none] * many] * (length - len(sizes)), **like)
-    lengths = tensor([sum(n > rank for n in sizes) for rank in range(many)], **like)
+    starts, padding_index = accumulate(sizes, initial=0), len(data)  # index n is a row of padding
+    index_rows = [
+        [k + start if k < n else padding_index for k in range(batch_size)]
+        for n, start in zip(sizes, starts, strict=False)
+    ]
+    factory_kwargs: Any = {"dtype": int64, "device": data.device}
+    indices = tensor(index_rows + [[padding_index] * batch_size] * (length - len(sizes)), **factory_kwargs)
+    lengths = tensor([sum(n > rank for n in sizes) for rank in range(batch_size)], **factory_kwargs)
     if sequence.unsorted_indices is not None:
-        places = places.index_select(1, sequence.unsorted_indices)
+        indices = indices.index_select(1, sequence.unsorted_indices)
         lengths = lengths.index_select(0, sequence.unsorted_indices)
-    places = places.T if batch_first else places
+    indices = indices.T if batch_first else indices
     rows = cat([data, data.new_full((1, *data.shape[1:]), padding_value)])
-    return rows.index_select(0, places.flatten()).reshape(*places.shape, *data.shape[1:]), lengths.to("cpu")
+    return rows.index_select(0, indices.flatten()).reshape(*indices.shape, *data.shape[1:]), lengths.to("cpu")
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
@@ -194,11 +201,11 @@ def pad_sequence(
     if not rows:
         raise ArgumentError("pad_sequence: expected at least one sequence, but got an empty list.")
     longest = max(len(x) for x in rows)
-    filled = []
+    padded = []
     for x in rows:
-        space = x.new_full((longest - len(x), *x.shape[1:]), padding_value)
-        filled.append(cat([x, space] if padding_side == "right" else [space, x]))
-    return stack(filled, 0 if batch_first else 1)
+        padding = x.new_full((longest - len(x), *x.shape[1:]), padding_value)
+        padded.append(cat([x, padding] if padding_side == "right" else [padding, x]))
+    return stack(padded, 0 if batch_first else 1)
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
@@ -208,6 +215,6 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
 
 
 def __getattr__(name: str) -> Any:
-    from minigrad.pytorch.modules import absent
+    from minigrad.pytorch.import_hooks import resolve_missing
 
-    return absent(__name__, name)
+    return resolve_missing(__name__, name)

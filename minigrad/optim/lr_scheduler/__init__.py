@@ -7,18 +7,18 @@ Call `step` once per epoch or per batch: e counts whichever it is.
 
 from typing import Any
 
-from minigrad.optim.lr_scheduler import cycles, factors, joined, plateau
+from minigrad.optim.lr_scheduler import composition, cycles, factors, plateau
 from minigrad.optim.lr_scheduler.base import LRScheduler
+from minigrad.optim.lr_scheduler.composition import *  # noqa: F403
 from minigrad.optim.lr_scheduler.cycles import *  # noqa: F403 -- each module defines `__all__`
 from minigrad.optim.lr_scheduler.factors import *  # noqa: F403
-from minigrad.optim.lr_scheduler.joined import *  # noqa: F403
 from minigrad.optim.lr_scheduler.plateau import *  # noqa: F403
 
 __all__ = ["LRScheduler"]
-__all__ += cycles.__all__ + factors.__all__ + joined.__all__ + plateau.__all__
+__all__ += cycles.__all__ + factors.__all__ + composition.__all__ + plateau.__all__
 
 
 def __getattr__(name: str) -> Any:
-    from minigrad.pytorch.modules import absent
+    from minigrad.pytorch.import_hooks import resolve_missing
 
-    return absent(__name__, name)
+    return resolve_missing(__name__, name)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.core.errors import ArgumentError, DTypeError, a_kind
+from minigrad.core.errors import ArgumentError, DTypeError, describe_type
 from minigrad.core.grad_mode import no_grad
 from minigrad.core.tensor import Tensor
 from minigrad.optim.optimizer import Optimizer
@@ -14,14 +14,14 @@ from minigrad.optim.optimizer import Optimizer
 __all__ = [
     "LRScheduler",
     "Rate",
-    "at",
-    "checked",
-    "copied",
-    "deprecated",
-    "of_groups",
-    "put",
-    "share",
-    "whole",
+    "check_fraction",
+    "check_optimizer",
+    "check_positive_int",
+    "clone_rate",
+    "group_options",
+    "set_option",
+    "value_for_group",
+    "warn_deprecated_epoch",
 ]
 
 Rate = Any  # a float, or a tensor of one element
@@ -43,7 +43,7 @@ class LRScheduler:
     _takes_epoch = False  # whether step(epoch) is not deprecated
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        self.optimizer = checked(optimizer, self)
+        self.optimizer = check_optimizer(optimizer, self)
         for k, group in enumerate(optimizer.param_groups):
             if last_epoch != -1 and "initial_lr" not in group:
                 raise ArgumentError(
@@ -53,13 +53,15 @@ class LRScheduler:
         self.base_lrs: list[Rate] = []
         self.last_epoch: float = last_epoch
         self._told, self._resumed = False, last_epoch != -1
-        self._enter_groups()
+        self._register_groups()
         self._resumed = False
         self._initial_step()
 
     def get_lr(self) -> list[Rate]:
         """Compute the rate of each group at `last_epoch`."""
-        raise NotImplementedError(f"{type(self).__name__} must define get_lr(self), a rate per param group.")
+        raise NotImplementedError(
+            f"{type(self).__name__} must implement get_lr(self): one learning rate per param group."
+        )
 
     def get_last_lr(self) -> list[Rate]:
         """Return the last rates set, one per group."""
@@ -73,12 +75,12 @@ class LRScheduler:
         self._check_order()
         self._step_count += 1
         if epoch is not None and not self._takes_epoch:
-            deprecated(self)
-        before = self.last_epoch
+            warn_deprecated_epoch(self)
+        previous_epoch = self.last_epoch
         try:
             self._update_lr(epoch)
         except Exception:
-            self.last_epoch, self._step_count = before, self._step_count - 1  # undo a failed step
+            self.last_epoch, self._step_count = previous_epoch, self._step_count - 1  # undo a failed step
             raise
 
     def _check_order(self) -> None:
@@ -102,62 +104,62 @@ class LRScheduler:
 
     def _update_lr(self, epoch: float | None = None) -> None:
         """Set the rates of the next e, or of `epoch`."""
-        self._enter_groups()
+        self._register_groups()
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        closed = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
-        self._set(closed)
+        closed_form = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
+        self._set_rates(closed_form)
 
-    def _set(self, rates: Callable[[], list[Rate]] | None = None) -> None:
+    def _set_rates(self, rates: Callable[[], list[Rate]] | None = None) -> None:
         self._get_lr_called_within_step = True
         try:
             values = (rates or self.get_lr)()
         finally:
             self._get_lr_called_within_step = False
         for group, rate in zip(self.optimizer.param_groups, values, strict=True):
-            put(group, "lr", rate)
-        self._last_lr: list[Rate] = of_groups(self.optimizer, "lr")
+            set_option(group, "lr", rate)
+        self._last_lr: list[Rate] = group_options(self.optimizer, "lr")
 
-    def _enter_groups(self) -> None:
+    def _register_groups(self) -> None:
         """Register the groups added to the optimizer since."""
         for k, group in enumerate(self.optimizer.param_groups[len(self.base_lrs) :], len(self.base_lrs)):
-            self._enter(k, group)
+            self._register_group(k, group)
 
-    def _enter(self, k: int, group: dict[str, Any]) -> None:
+    def _register_group(self, k: int, group: dict[str, Any]) -> None:
         """Record the initial rate of group `k`."""
-        self.base_lrs.append(copied(group.setdefault("initial_lr", copied(group["lr"]))))
+        self.base_lrs.append(clone_rate(group.setdefault("initial_lr", clone_rate(group["lr"]))))
 
     def _restart(self) -> None:
         """Restart at e = 0, from the current rates of the groups."""
         self.last_epoch = -1
         self._initial_step()
 
-    def _undo(self) -> None:
+    def _step_back(self) -> None:
         """Decrement e, so that the next step sets the current one again."""
         self.last_epoch -= 1
 
     def state_dict(self) -> dict[str, Any]:
         """Return the attributes, except for the optimizer, functions and stored constructor arguments."""
-        return {name: x for name, x in vars(self).items() if name not in _MADE}
+        return {name: x for name, x in vars(self).items() if name not in _UNSAVED_ATTRS}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore the result of `state_dict`. The rates themselves are part of the optimizer's state."""
-        vars(self).update({name: x for name, x in state_dict.items() if name not in _MADE})
+        vars(self).update({name: x for name, x in state_dict.items() if name not in _UNSAVED_ATTRS})
 
 
-_MADE = ("optimizer", "lr_lambdas", "_shared", "_phases", "_scale", "_given", "_falls")
+_UNSAVED_ATTRS = ("optimizer", "lr_lambdas", "_shared", "_phases", "_scale", "_group_options", "_falls")
 
 
-def copied(rate: Rate) -> Rate:
+def clone_rate(rate: Rate) -> Rate:
     """Clone a rate that is a tensor."""
     return rate.detach().clone() if isinstance(rate, Tensor) else rate
 
 
-def of_groups(optimizer: Optimizer, name: str) -> list[Rate]:
+def group_options(optimizer: Optimizer, name: str) -> list[Rate]:
     """Return copies of an option of each group."""
-    return [copied(group[name]) for group in optimizer.param_groups]
+    return [clone_rate(group[name]) for group in optimizer.param_groups]
 
 
-def put(group: dict[str, Any], name: str, value: Rate) -> None:
+def set_option(group: dict[str, Any], name: str, value: Rate) -> None:
     """Set an option of a group; a tensor is filled in place."""
     if isinstance(group[name], Tensor):
         with no_grad():
@@ -166,36 +168,36 @@ def put(group: dict[str, Any], name: str, value: Rate) -> None:
         group[name] = value
 
 
-def deprecated(asking: Any) -> None:
+def warn_deprecated_epoch(scheduler: Any) -> None:
     warnings.warn(
-        f"{type(asking).__name__}.step(epoch) is deprecated, as in PyTorch: call step() without it.",
+        f"{type(scheduler).__name__}.step(epoch) is deprecated, as in PyTorch: call step() without it.",
         stacklevel=3,
     )
 
 
-def checked(optimizer: Any, asking: Any) -> Optimizer:
+def check_optimizer(optimizer: Any, scheduler: Any) -> Optimizer:
     if not isinstance(optimizer, Optimizer):
-        raise DTypeError(f"{type(asking).__name__}: expected an Optimizer, but got {a_kind(optimizer)}.")
+        raise DTypeError(f"{type(scheduler).__name__}: expected an Optimizer, but got {describe_type(optimizer)}.")
     return optimizer
 
 
-def whole(value: Any, asked: str, name: str) -> int:
+def check_positive_int(value: Any, caller: str, name: str) -> int:
     if not isinstance(value, int) or value < 1:
-        raise ArgumentError(f"{asked}: expected positive integer {name}, but got {value!r}.")
+        raise ArgumentError(f"{caller}: expected positive integer {name}, but got {value!r}.")
     return value
 
 
-def share(value: float, asked: str, name: str) -> float:
+def check_fraction(value: float, caller: str, name: str) -> float:
     if not 0 <= value <= 1:
-        raise ArgumentError(f"{asked}: expected {name} to be between 0 and 1, but got {value!r}.")
+        raise ArgumentError(f"{caller}: expected {name} to be between 0 and 1, but got {value!r}.")
     return value
 
 
-def at(value: Any, k: int, optimizer: Optimizer) -> Any:
+def value_for_group(value: Any, k: int, optimizer: Optimizer) -> Any:
     """Return the value for group `k`: `value` itself, or its item `k` if it lists one per group."""
     count = len(optimizer.param_groups)
     if not isinstance(value, list | tuple):
-        return copied(value)
+        return clone_rate(value)
     if len(value) != count:
         raise ArgumentError(f"expected {count} values, one per param group, but got {len(value)}: {value!r}.")
-    return copied(value[k])
+    return clone_rate(value[k])

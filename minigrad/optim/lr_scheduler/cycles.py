@@ -9,8 +9,18 @@ from itertools import pairwise
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from minigrad.core.errors import ArgumentError, check_function
-from minigrad.optim.lr_scheduler.base import LRScheduler, Rate, at, checked, copied, of_groups, put, share, whole
+from minigrad.core.errors import ArgumentError, check_callable
+from minigrad.optim.lr_scheduler.base import (
+    LRScheduler,
+    Rate,
+    check_fraction,
+    check_optimizer,
+    check_positive_int,
+    clone_rate,
+    group_options,
+    set_option,
+    value_for_group,
+)
 from minigrad.optim.optimizer import Optimizer
 
 __all__ = [
@@ -35,11 +45,11 @@ class LambdaLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
-        checked(optimizer, self)
+        check_optimizer(optimizer, self)
         self._shared = None if isinstance(lr_lambda, list | tuple) else lr_lambda
         self.lr_lambdas: list[Callable[[float], float]] = list(lr_lambda) if self._shared is None else []
         for function in self.lr_lambdas if self._shared is None else [lr_lambda]:
-            check_function(function, type(self).__name__)
+            check_callable(function, type(self).__name__)
         if self._shared is None:
             self._check_count(optimizer)
         super().__init__(optimizer, last_epoch)
@@ -49,28 +59,34 @@ class LambdaLR(LRScheduler):
         if functions != groups:
             raise ArgumentError(f"{type(self).__name__}: expected {groups} lr_lambdas, but got {functions}.")
 
-    def _enter(self, k: int, group: dict[str, Any]) -> None:
+    def _register_group(self, k: int, group: dict[str, Any]) -> None:
         if self._shared is not None:
             self.lr_lambdas.append(self._shared)
         else:
             self._check_count(self.optimizer)
-        super()._enter(k, group)
+        super()._register_group(k, group)
 
     def get_lr(self) -> list[Rate]:
         """Return the rate of each group at `last_epoch`."""
-        return [base * of(self.last_epoch) for base, of in zip(self.base_lrs, self.lr_lambdas, strict=True)]
+        return [
+            base_lr * function(self.last_epoch)
+            for base_lr, function in zip(self.base_lrs, self.lr_lambdas, strict=True)
+        ]
 
     def state_dict(self) -> dict[str, Any]:
         """Return the attributes, and those of callable objects."""
-        found = [None if isinstance(of, FunctionType) else dict(getattr(of, "__dict__", {})) for of in self.lr_lambdas]
-        return {**super().state_dict(), "lr_lambdas": found}
+        function_states = [
+            None if isinstance(function, FunctionType) else dict(getattr(function, "__dict__", {}))
+            for function in self.lr_lambdas
+        ]
+        return {**super().state_dict(), "lr_lambdas": function_states}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore the result of `state_dict`."""
         super().load_state_dict(state_dict)
-        for of, known in zip(self.lr_lambdas, state_dict.get("lr_lambdas", ()), strict=False):
-            if known is not None:
-                vars(of).update(known)
+        for function, function_state in zip(self.lr_lambdas, state_dict.get("lr_lambdas", ()), strict=False):
+            if function_state is not None:
+                vars(function).update(function_state)
 
 
 class MultiplicativeLR(LambdaLR):
@@ -78,10 +94,10 @@ class MultiplicativeLR(LambdaLR):
 
     def get_lr(self) -> list[Rate]:
         """Return the rate of each group at `last_epoch`."""
-        rates = of_groups(self.optimizer, "lr")
+        rates = group_options(self.optimizer, "lr")
         if self._is_initial:
             return rates
-        return [rate * of(self.last_epoch) for rate, of in zip(rates, self.lr_lambdas, strict=True)]
+        return [rate * function(self.last_epoch) for rate, function in zip(rates, self.lr_lambdas, strict=True)]
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
@@ -97,8 +113,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
     ) -> None:
-        self.T_0, self.eta_min = whole(T_0, "CosineAnnealingWarmRestarts", "T_0"), eta_min
-        self.T_mult = whole(T_mult, "CosineAnnealingWarmRestarts", "T_mult")
+        self.T_0, self.eta_min = check_positive_int(T_0, "CosineAnnealingWarmRestarts", "T_0"), eta_min
+        self.T_mult = check_positive_int(T_mult, "CosineAnnealingWarmRestarts", "T_mult")
         super().__init__(optimizer, last_epoch)
 
     def step(self, epoch: float | None = None) -> None:
@@ -109,16 +125,16 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def get_lr(self) -> list[Rate]:
         """Return the rate of each group at `last_epoch`."""
-        at, length = self.last_epoch, self.T_0
+        position, period = self.last_epoch, self.T_0
         if self.T_mult == 1:
-            at %= length
-        while at >= length:
-            at, length = at - length, length * self.T_mult
-        share = (1 + math.cos(math.pi * at / length)) / 2
-        return [self.eta_min + (base - self.eta_min) * share for base in self.base_lrs]
+            position %= period
+        while position >= period:
+            position, period = position - period, period * self.T_mult
+        factor = (1 + math.cos(math.pi * position / period)) / 2
+        return [self.eta_min + (base - self.eta_min) * factor for base in self.base_lrs]
 
 
-_HEIGHTS: dict[str, Callable[[float, float, float], float]] = {
+_SCALE_FNS: dict[str, Callable[[float, float, float], float]] = {
     "triangular": lambda cycle, e, gamma: 1.0,
     "triangular2": lambda cycle, e, gamma: 0.5 ** (cycle - 1),
     "exp_range": lambda cycle, e, gamma: gamma**e,
@@ -152,49 +168,53 @@ class CyclicLR(LRScheduler):
         max_momentum: float | Sequence[float] = 0.9,
         last_epoch: int = -1,
     ) -> None:
-        checked(optimizer, self)
-        if (scale_fn is None and mode not in _HEIGHTS) or scale_mode not in ("cycle", "iterations"):
+        check_optimizer(optimizer, self)
+        if (scale_fn is None and mode not in _SCALE_FNS) or scale_mode not in ("cycle", "iterations"):
             raise ArgumentError(
                 f"CyclicLR: mode is invalid: mode={mode!r}, scale_mode={scale_mode!r}; expected mode "
-                f'{", ".join(map(repr, _HEIGHTS))}, and scale_mode "cycle" or "iterations".'
+                f'{", ".join(map(repr, _SCALE_FNS))}, and scale_mode "cycle" or "iterations".'
             )
         if cycle_momentum and not {"momentum", "betas"} & optimizer.defaults.keys():
             raise ArgumentError(
                 f"CyclicLR: cycle_momentum requires momentum or betas, which {optimizer.name} lacks.\n"
                 "  Write cycle_momentum=False."
             )
-        self._up = float(whole(step_size_up, "CyclicLR", "step_size_up"))
+        self._up = float(check_positive_int(step_size_up, "CyclicLR", "step_size_up"))
         self._length = self._up + (step_size_up if step_size_down is None else step_size_down)
         self.mode, self.gamma, self.scale_mode, self._scale = mode, gamma, scale_mode, scale_fn
         self.cycle_momentum = cycle_momentum
-        self._given = (base_lr, max_lr, base_momentum, max_momentum)
-        for values in self._given:
-            at(values, 0, optimizer)
+        self._group_options = (base_lr, max_lr, base_momentum, max_momentum)
+        for values in self._group_options:
+            value_for_group(values, 0, optimizer)
         self.max_lrs: list[Rate] = []
         super().__init__(optimizer, last_epoch)
 
-    def _enter(self, k: int, group: dict[str, Any]) -> None:
-        low, top, least, most = [at(values, k, self.optimizer) for values in self._given]
+    def _register_group(self, k: int, group: dict[str, Any]) -> None:
+        base_lr, max_lr, base_momentum, max_momentum = [
+            value_for_group(values, k, self.optimizer) for values in self._group_options
+        ]
         if not self._resumed:
-            put(group, "lr", low)
+            set_option(group, "lr", base_lr)
         if self.cycle_momentum:
-            group.update(max_momentum=most, base_momentum=least)
-        group.setdefault("initial_lr", copied(low))
-        self.base_lrs.append(low)
-        self.max_lrs.append(top)
+            group.update(max_momentum=max_momentum, base_momentum=base_momentum)
+        group.setdefault("initial_lr", clone_rate(base_lr))
+        self.base_lrs.append(base_lr)
+        self.max_lrs.append(max_lr)
 
     def get_lr(self) -> list[Rate]:
         """Return the rate of each group at `last_epoch`, and set its momentum."""
         e, groups = self.last_epoch, self.optimizer.param_groups
-        cycle, along = math.floor(1 + e / self._length), e % self._length
-        part = along / self._up if along <= self._up else (self._length - along) / (self._length - self._up)
+        cycle, position = math.floor(1 + e / self._length), e % self._length
+        fraction = (
+            position / self._up if position <= self._up else (self._length - position) / (self._length - self._up)
+        )
         if self._scale is None:
-            part *= _HEIGHTS[self.mode](cycle, e, self.gamma)
+            fraction *= _SCALE_FNS[self.mode](cycle, e, self.gamma)
         else:
-            part *= self._scale(cycle if self.scale_mode == "cycle" else e)
+            fraction *= self._scale(cycle if self.scale_mode == "cycle" else e)
         for group in groups if self.cycle_momentum else ():
-            _set_momentum(group, group["max_momentum"] - (group["max_momentum"] - group["base_momentum"]) * part)
-        return [base + (top - base) * part for base, top in zip(self.base_lrs, self.max_lrs, strict=True)]
+            _set_momentum(group, group["max_momentum"] - (group["max_momentum"] - group["base_momentum"]) * fraction)
+        return [base + (max_lr - base) * fraction for base, max_lr in zip(self.base_lrs, self.max_lrs, strict=True)]
 
 
 def _set_momentum(group: dict[str, Any], momentum: Rate) -> None:
@@ -239,12 +259,12 @@ class OneCycleLR(LRScheduler):
         three_phase: bool = False,
         last_epoch: int = -1,
     ) -> None:
-        checked(optimizer, self)
+        check_optimizer(optimizer, self)
         if total_steps is None:
             if epochs is None or steps_per_epoch is None:
                 raise ArgumentError("OneCycleLR: you must define either total_steps, or epochs and steps_per_epoch.")
             total_steps = epochs * steps_per_epoch
-        self.total_steps = whole(total_steps, "OneCycleLR", "total_steps")
+        self.total_steps = check_positive_int(total_steps, "OneCycleLR", "total_steps")
         if anneal_strategy not in ("cos", "linear"):
             raise ArgumentError(f'OneCycleLR: anneal_strategy must be "cos" or "linear", but got {anneal_strategy!r}.')
         self.anneal_strategy, self.cycle_momentum = anneal_strategy, cycle_momentum
@@ -253,25 +273,33 @@ class OneCycleLR(LRScheduler):
                 f"OneCycleLR: cycle_momentum requires momentum or betas, which {optimizer.name} lacks.\n"
                 "  Write cycle_momentum=False."
             )
-        last, up = self.total_steps - 1, share(pct_start, "OneCycleLR", "pct_start") * self.total_steps - 1
-        ends = [up, 2 * up, last] if three_phase else [up, last]  # the last step of each phase
-        marks = ["initial_lr", "max_lr", *["initial_lr"] * three_phase, "min_lr"]
-        momenta = ["max_momentum", "base_momentum", *["max_momentum"] * (1 + three_phase)]
-        self._phases = [_Phase(*one) for one in zip(ends, pairwise(marks), pairwise(momenta), strict=True)]
-        self._given = (max_lr, base_momentum, max_momentum)
-        for values in self._given:
-            at(values, 0, optimizer)
+        last_step, peak_step = (
+            self.total_steps - 1,
+            check_fraction(pct_start, "OneCycleLR", "pct_start") * self.total_steps - 1,
+        )
+        # The last step of each phase.
+        ends = [peak_step, 2 * peak_step, last_step] if three_phase else [peak_step, last_step]
+        rate_keys = ["initial_lr", "max_lr", *["initial_lr"] * three_phase, "min_lr"]
+        momentum_keys = ["max_momentum", "base_momentum", *["max_momentum"] * (1 + three_phase)]
+        self._phases = [
+            _Phase(*phase) for phase in zip(ends, pairwise(rate_keys), pairwise(momentum_keys), strict=True)
+        ]
+        self._group_options = (max_lr, base_momentum, max_momentum)
+        for values in self._group_options:
+            value_for_group(values, 0, optimizer)
         self._falls = div_factor, final_div_factor
         super().__init__(optimizer, last_epoch)
 
-    def _enter(self, k: int, group: dict[str, Any]) -> None:
+    def _register_group(self, k: int, group: dict[str, Any]) -> None:
         if not self._resumed:
-            top, least, most = [at(values, k, self.optimizer) for values in self._given]
-            start = top / self._falls[0]
-            group.update(initial_lr=start, max_lr=top, min_lr=start / self._falls[1])
+            max_lr, base_momentum, max_momentum = [
+                value_for_group(values, k, self.optimizer) for values in self._group_options
+            ]
+            start = max_lr / self._falls[0]
+            group.update(initial_lr=start, max_lr=max_lr, min_lr=start / self._falls[1])
             if self.cycle_momentum:
-                group.update(max_momentum=most, base_momentum=least)
-        super()._enter(k, group)
+                group.update(max_momentum=max_momentum, base_momentum=base_momentum)
+        super()._register_group(k, group)
 
     def get_lr(self) -> list[Rate]:
         """Return the rate of each group at `last_epoch`, and set its momentum."""
@@ -281,15 +309,15 @@ class OneCycleLR(LRScheduler):
             )
         k = min(bisect_left([phase.end for phase in self._phases], self.last_epoch), len(self._phases) - 1)
         begin, phase, rates = self._phases[k - 1].end if k else 0.0, self._phases[k], []
-        part = (self.last_epoch - begin) / (phase.end - begin) if phase.end != begin else 1.0
+        fraction = (self.last_epoch - begin) / (phase.end - begin) if phase.end != begin else 1.0
         for group in self.optimizer.param_groups:
-            rates.append(self._between(group, phase.rates, part))
+            rates.append(self._interpolate(group, phase.rates, fraction))
             if self.cycle_momentum:
-                _set_momentum(group, self._between(group, phase.momenta, part))
+                _set_momentum(group, self._interpolate(group, phase.momenta, fraction))
         return rates
 
-    def _between(self, group: dict[str, Any], names: tuple[str, str], part: float) -> Rate:
+    def _interpolate(self, group: dict[str, Any], names: tuple[str, str], fraction: float) -> Rate:
         start, end = group[names[0]], group[names[1]]
         if self.anneal_strategy == "linear":
-            return start + (end - start) * part
-        return end + (start - end) / 2 * (1 + math.cos(math.pi * part))
+            return start + (end - start) * fraction
+        return end + (start - end) / 2 * (1 + math.cos(math.pi * fraction))

@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from minigrad.core.errors import ArgumentError, DTypeError, a_kind
-from minigrad.optim.lr_scheduler.base import LRScheduler, Rate, of_groups, share, whole
+from minigrad.core.errors import ArgumentError, DTypeError, describe_type
+from minigrad.optim.lr_scheduler.base import LRScheduler, Rate, check_fraction, check_positive_int, group_options
 from minigrad.optim.optimizer import Optimizer
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-class _Factors(LRScheduler):
+class _FactorScheduler(LRScheduler):
     """Base class of schedulers that multiply the rate, above `eta_min`, by `factor`.
 
     Each step multiplies by factor(e) / factor(e − 1), so that several schedulers of one optimizer multiply, and other
@@ -30,7 +30,7 @@ class _Factors(LRScheduler):
     """
 
     eta_min: float = 0.0
-    jumps: ClassVar[bool] = False
+    multiplies_on_resume: ClassVar[bool] = False
     """Whether a resumed scheduler multiplies at construction, as PyTorch's do for piecewise constant rates."""
 
     def factor(self, e: float) -> float:
@@ -39,20 +39,20 @@ class _Factors(LRScheduler):
 
     def get_lr(self) -> list[Rate]:
         """Return the rate of each group at `last_epoch`."""
-        rates, now, low = of_groups(self.optimizer, "lr"), self.factor(self.last_epoch), self.eta_min
-        before = self.factor(self.last_epoch - 1) if self.last_epoch else 1.0
-        if now == before or (self._is_initial and self.last_epoch and not self.jumps):
+        rates, current, min_lr = group_options(self.optimizer, "lr"), self.factor(self.last_epoch), self.eta_min
+        previous = self.factor(self.last_epoch - 1) if self.last_epoch else 1.0
+        if current == previous or (self._is_initial and self.last_epoch and not self.multiplies_on_resume):
             return rates
-        if before == 0:
+        if previous == 0:
             return self._get_closed_form_lr()
-        return [low + (rate - low) * (now / before) for rate in rates]
+        return [min_lr + (rate - min_lr) * (current / previous) for rate in rates]
 
     def _get_closed_form_lr(self) -> list[Rate]:
-        now, low = self.factor(self.last_epoch), self.eta_min
-        return [low + (base - low) * now for base in self.base_lrs]
+        current, min_lr = self.factor(self.last_epoch), self.eta_min
+        return [min_lr + (base - min_lr) * current for base in self.base_lrs]
 
 
-class StepLR(_Factors):
+class StepLR(_FactorScheduler):
     """Multiplies the rate by `gamma` every `step_size` steps: rate · gamma^⌊e / step_size⌋.
 
     >>> import minigrad as mg
@@ -66,10 +66,10 @@ class StepLR(_Factors):
     [1.0, 1.0, 0.1, 0.1, 0.01]
     """
 
-    jumps = True
+    multiplies_on_resume = True
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
-        self.step_size, self.gamma = whole(step_size, "StepLR", "step_size"), gamma
+        self.step_size, self.gamma = check_positive_int(step_size, "StepLR", "step_size"), gamma
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
@@ -77,17 +77,17 @@ class StepLR(_Factors):
         return float(self.gamma ** (e // self.step_size))
 
 
-class MultiStepLR(_Factors):
+class MultiStepLR(_FactorScheduler):
     """Multiplies the rate by `gamma` at each of the `milestones`, which are step indices."""
 
-    jumps = True
+    multiplies_on_resume = True
 
     def __init__(
         self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
         if not isinstance(milestones, Iterable):
             raise DTypeError(
-                f"MultiStepLR: expected a list of steps as milestones, but got {a_kind(milestones)}.\n"
+                f"MultiStepLR: expected a list of steps as milestones, but got {describe_type(milestones)}.\n"
                 f"  Write milestones=[{milestones!r}]."
             )
         self.milestones, self.gamma = sorted(milestones), gamma
@@ -98,21 +98,21 @@ class MultiStepLR(_Factors):
         return float(self.gamma ** bisect_right(self.milestones, e))
 
 
-class ConstantLR(_Factors):
+class ConstantLR(_FactorScheduler):
     """Multiplies the rate by `factor` for the first `total_iters` steps. Raises ArgumentError outside [0, 1]."""
 
-    jumps = True
+    multiplies_on_resume = True
 
     def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
-        self.share, self.total_iters = share(factor, "ConstantLR", "factor"), total_iters
+        self.share, self.total_iters = check_fraction(factor, "ConstantLR", "factor"), total_iters
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
-        """Return `share` before `total_iters`, then 1."""
+        """Return `check_fraction` before `total_iters`, then 1."""
         return self.share if e < self.total_iters else 1.0
 
 
-class LinearLR(_Factors):
+class LinearLR(_FactorScheduler):
     """Multiplies the rate by a factor that changes linearly from `start_factor` to `end_factor` in `total_iters` steps.
 
     Typically a warm-up. Raises ArgumentError for a factor outside [0, 1], or a `start_factor` of 0.
@@ -135,17 +135,17 @@ class LinearLR(_Factors):
             raise ArgumentError(
                 "LinearLR: expected start_factor to be greater than 0, or the first step has no effect."
             )
-        self.start_factor = share(start_factor, "LinearLR", "start_factor")
-        self.end_factor, self.total_iters = share(end_factor, "LinearLR", "end_factor"), total_iters
+        self.start_factor = check_fraction(start_factor, "LinearLR", "start_factor")
+        self.end_factor, self.total_iters = check_fraction(end_factor, "LinearLR", "end_factor"), total_iters
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
         """Interpolate between both factors."""
-        part = min(e / self.total_iters, 1.0) if self.total_iters else 1.0
-        return self.start_factor + (self.end_factor - self.start_factor) * part
+        fraction = min(e / self.total_iters, 1.0) if self.total_iters else 1.0
+        return self.start_factor + (self.end_factor - self.start_factor) * fraction
 
 
-class ExponentialLR(_Factors):
+class ExponentialLR(_FactorScheduler):
     """Multiplies the rate by `gamma` at every step."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
@@ -157,14 +157,14 @@ class ExponentialLR(_Factors):
         return float(self.gamma**e)
 
 
-class CosineAnnealingLR(_Factors):
+class CosineAnnealingLR(_FactorScheduler):
     """Decreases the rate to `eta_min` in `T_max` steps, then increases it, by the factor (1 + cos(π e / T_max)) / 2.
 
     Loshchilov, Hutter 2017, "SGDR: stochastic gradient descent with warm restarts", equation 5, without restarts.
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
-        self.T_max, self.eta_min = whole(T_max, "CosineAnnealingLR", "T_max"), eta_min
+        self.T_max, self.eta_min = check_positive_int(T_max, "CosineAnnealingLR", "T_max"), eta_min
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
@@ -172,14 +172,14 @@ class CosineAnnealingLR(_Factors):
         return (1 + math.cos(math.pi * e / self.T_max)) / 2
 
 
-class PolynomialLR(_Factors):
+class PolynomialLR(_FactorScheduler):
     """Decreases the rate to 0 in `total_iters` steps: rate · (1 - e / total_iters) ^ `power`; linear for 1.
 
     Chen, Papandreou, Kokkinos, Murphy, Yuille 2018, "DeepLab", 4.1, with 0.9.
     """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
-        self.total_iters, self.power = whole(total_iters, "PolynomialLR", "total_iters"), power
+        self.total_iters, self.power = check_positive_int(total_iters, "PolynomialLR", "total_iters"), power
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:

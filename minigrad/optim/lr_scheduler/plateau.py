@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.core.errors import ArgumentError
-from minigrad.optim.lr_scheduler.base import LRScheduler, at, checked, deprecated, of_groups, put
+from minigrad.optim.lr_scheduler.base import (
+    LRScheduler,
+    check_optimizer,
+    group_options,
+    set_option,
+    value_for_group,
+    warn_deprecated_epoch,
+)
 from minigrad.optim.optimizer import Optimizer
 
 __all__ = [
@@ -45,7 +52,7 @@ class ReduceLROnPlateau(LRScheduler):
         min_lr: float | Sequence[float] = 0.0,
         eps: float = 1e-8,
     ) -> None:
-        self.optimizer = checked(optimizer, self)
+        self.optimizer = check_optimizer(optimizer, self)
         if factor >= 1:
             raise ArgumentError(f"ReduceLROnPlateau: factor should be < 1.0, but got {factor}.")
         if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
@@ -55,43 +62,45 @@ class ReduceLROnPlateau(LRScheduler):
             )
         self.mode, self.factor, self.patience, self.eps = mode, factor, patience, eps
         self.threshold, self.threshold_mode, self.cooldown = threshold, threshold_mode, cooldown
-        self._given = min_lr
-        self.min_lrs = self._lowest()
+        self._group_options = min_lr
+        self.min_lrs = self._expand_min_lrs()
         self.best = math.inf if mode == "min" else -math.inf
         self.last_epoch = self.num_bad_epochs = self.cooldown_counter = 0
-        self._last_lr = of_groups(optimizer, "lr")
+        self._last_lr = group_options(optimizer, "lr")
 
-    def _lowest(self) -> list[float]:
+    def _expand_min_lrs(self) -> list[float]:
         """Return the minimum rate of each current group."""
-        return [at(self._given, k, self.optimizer) for k in range(len(self.optimizer.param_groups))]
+        return [
+            value_for_group(self._group_options, k, self.optimizer) for k in range(len(self.optimizer.param_groups))
+        ]
 
     def step(self, metrics: Any, epoch: float | None = None) -> None:  # type: ignore[override]
         """Count one step with the value `metrics`, a float or a tensor of one element.
 
         `epoch`, deprecated as in PyTorch, sets `last_epoch`.
         """
-        now = float(metrics)
+        current = float(metrics)
         if len(self.min_lrs) != len(self.optimizer.param_groups):
-            self.min_lrs = self._lowest()
+            self.min_lrs = self._expand_min_lrs()
         if epoch is not None:
-            deprecated(self)
+            warn_deprecated_epoch(self)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         self.num_bad_epochs += 1
-        if self._better(now):
-            self.best, self.num_bad_epochs = now, 0
+        if self._is_better(current):
+            self.best, self.num_bad_epochs = current, 0
         if self.cooldown_counter > 0:
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
-            for group, low in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
-                rate_before = float(group["lr"])
-                rate = max(rate_before * self.factor, low)
-                if rate_before - rate > self.eps:
-                    put(group, "lr", rate)
+            for group, min_lr in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
+                old_rate = float(group["lr"])
+                rate = max(old_rate * self.factor, min_lr)
+                if old_rate - rate > self.eps:
+                    set_option(group, "lr", rate)
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-        self._last_lr = of_groups(self.optimizer, "lr")
+        self._last_lr = group_options(self.optimizer, "lr")
 
-    def _better(self, now: float) -> bool:
+    def _is_better(self, current: float) -> bool:
         sign = 1 if self.mode == "min" else -1
-        by = abs(self.best) * self.threshold if self.threshold_mode == "rel" else self.threshold
-        return sign * now < sign * self.best - (0 if math.isinf(self.best) else by)
+        margin = abs(self.best) * self.threshold if self.threshold_mode == "rel" else self.threshold
+        return sign * current < sign * self.best - (0 if math.isinf(self.best) else margin)

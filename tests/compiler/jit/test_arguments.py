@@ -35,17 +35,17 @@ class Table(collections.UserDict):
     pass
 
 
-def elements(result):
+def described_result(result):
     """Return a result as a string: nan equals itself there, and 0.0 is not -0.0."""
     return repr(pytree.tree_map(lambda x: (x.dtype, x.tolist()) if isinstance(x, mg.Tensor) else x, result))
 
 
-def both(function, *calls, traces):
+def compare_calls(function, *calls, traces):
     """Call a function and its jitted version with each of the (args, kwargs), and compare the results."""
     jitted = mg.jit(function, max_traces=100)
     for args, kwargs in calls:
-        expected, found = function(*args, **kwargs), jitted(*args, **kwargs)
-        assert elements(found) == elements(expected)
+        expected, actual = function(*args, **kwargs), jitted(*args, **kwargs)
+        assert described_result(actual) == described_result(expected)
     assert jitted.trace_count == traces, jitted.captures
     return jitted
 
@@ -68,22 +68,30 @@ STRUCTURES = {
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
-def test_a_step_is_traced_once_for_arguments_that_are(name):
+def test_arguments_are_traced_once_for(name):
     function, make = STRUCTURES[name]
-    both(function, *[((make(k),), {}) for k in range(1, 6)], traces=1)
-    both(lambda *, given: function(given), *[((), {"given": make(k)}) for k in range(1, 4)], traces=1)
+    compare_calls(function, *[((make(k),), {}) for k in range(1, 6)], traces=1)
+    compare_calls(lambda *, argument: function(argument), *[((), {"argument": make(k)}) for k in range(1, 4)], traces=1)
 
 
-def test_other_structures_are_traced_apart():
+def test_each_structure_has_its_own_trace():
     x, y = mg.ones(2), mg.zeros(2)
-    given = [(x, y), [x, y], Batch(x, y), {"a": x, "b": y}, {"b": x, "a": y}, {"a": x, "b": None}, {"a": (x, y)}]
-    given += [collections.OrderedDict(a=x, b=y), Frozen(x), Frozen(x, name="b"), {1: x}, {True: x}, {1.0: x}, {-0.0: x}]
-    given += [{0.0: x}, collections.deque([x]), collections.deque([x], 1), (x, x), ((x,), y), None, ()]
+    arguments = [(x, y), [x, y], Batch(x, y), {"a": x, "b": y}, {"b": x, "a": y}, {"a": x, "b": None}, {"a": (x, y)}]
+    arguments += [
+        collections.OrderedDict(a=x, b=y),
+        Frozen(x),
+        Frozen(x, name="b"),
+        {1: x},
+        {True: x},
+        {1.0: x},
+        {-0.0: x},
+    ]
+    arguments += [{0.0: x}, collections.deque([x]), collections.deque([x], 1), (x, x), ((x,), y), None, ()]
 
     def described(tree):
         return pytree.tree_paths(pytree.tree_flatten(tree)[1]), type(tree).__name__
 
-    both(described, *[((one,), {}) for one in [*given, *given[::-1]]], traces=len(given))
+    compare_calls(described, *[((one,), {}) for one in [*arguments, *arguments[::-1]]], traces=len(arguments))
 
 
 def scalars():
@@ -126,12 +134,12 @@ def scalars():
 
 def test_scalars_are_values_of_their_types():
     """1 is not True, nor NumPy's 1.0; 0.0 is not -0.0; nan equals itself. Each value is traced once."""
-    given, step = scalars(), mg.jit(lambda x, value: (x * 2, repr(value)), max_traces=100)
+    values, step = scalars(), mg.jit(lambda x, value: (x * 2, repr(value)), max_traces=100)
     for _ in range(2):
-        for value in given:
-            found = step(mg.ones(1), value)
-            assert (found[0].tolist(), found[1]) == ([2.0], repr(value))
-    assert step.trace_count == len(given)
+        for value in values:
+            result = step(mg.ones(1), value)
+            assert (result[0].tolist(), result[1]) == ([2.0], repr(value))
+    assert step.trace_count == len(values)
     for again in (
         float("1"),
         np.float64("nan"),
@@ -141,7 +149,7 @@ def test_scalars_are_values_of_their_types():
         complex(0, math.nan),
     ):
         step(mg.ones(1), again)
-    assert step.captures[len(given) :] == ["the first call with tensors of shapes (1,)"]  # for the float
+    assert step.captures[len(values) :] == ["the first call with tensors of shapes (1,)"]  # for the float
 
 
 def test_a_float_is_read_at_each_call_with_its_sign_nan_and_infinity():
@@ -152,28 +160,32 @@ def test_a_float_is_read_at_each_call_with_its_sign_nan_and_infinity():
         lambda x, by: x + (by - 1.0) ** 2,
         lambda x, by: x - abs(by),
     ):
-        both(function, *[((mg.ones(2), by), {}) for by in values], traces=1)
-    both(lambda x, *, by: (x * by, by, [by * 2]), *[((mg.ones(1),), {"by": by}) for by in values], traces=1)
+        compare_calls(function, *[((mg.ones(2), by), {}) for by in values], traces=1)
+    compare_calls(lambda x, *, by: (x * by, by, [by * 2]), *[((mg.ones(1),), {"by": by}) for by in values], traces=1)
     step = mg.jit(lambda x, by: (x, by))
     assert [type(step(mg.ones(1), by)[1]) for by in (1.0, 2.0, 3.0)] == [float] * 3
 
 
-def test_where_python_looks_at_a_float_each_answer_is_traced_once():
+def test_each_outcome_of_reading_a_float_is_traced_once():
     def step(x, by):
         return x * by if by > 0.5 else x - by
 
     values = [0.25, 1.0, 0.125, 2.0, 0.5, math.nan, -0.0]
-    jitted = both(step, *[((mg.ones(2), by), {}) for by in values * 2], traces=2)
+    jitted = compare_calls(step, *[((mg.ones(2), by), {}) for by in values * 2], traces=2)
     assert jitted.captures[1] == "the argument `by` changed"
-    both(lambda x, by: x * math.sqrt(by), *[((mg.ones(2), by), {}) for by in (1.0, 4.0, 1.0, 4.0)], traces=2)
+    compare_calls(lambda x, by: x * math.sqrt(by), *[((mg.ones(2), by), {}) for by in (1.0, 4.0, 1.0, 4.0)], traces=2)
     signs = [((mg.ones(1), by), {}) for by in (0.0, -0.0, 0.0, -0.0)]
-    both(lambda x, by: x * math.copysign(2.0, by), *signs, traces=2)
-    both(lambda x, by: x * float(by), *[((mg.ones(1), by), {}) for by in (math.nan, math.nan, math.inf)], traces=2)
-    both(lambda x, by: x[: int(by)], *[((mg.ones(4), by), {}) for by in (1.0, 1.5, 2.75, 2.0)], traces=2)
+    compare_calls(lambda x, by: x * math.copysign(2.0, by), *signs, traces=2)
+    compare_calls(
+        lambda x, by: x * float(by), *[((mg.ones(1), by), {}) for by in (math.nan, math.nan, math.inf)], traces=2
+    )
+    compare_calls(lambda x, by: x[: int(by)], *[((mg.ones(4), by), {}) for by in (1.0, 1.5, 2.75, 2.0)], traces=2)
 
 
-def test_what_is_computed_behind_a_branch_that_is_not_taken_raises_nothing():
-    both(lambda x, by: x * (1.0 / by) if by else x, *[((mg.ones(1), by), {}) for by in (2.0, 0.0, 4.0)], traces=2)
+def test_computation_in_a_branch_not_taken_does_not_raise():
+    compare_calls(
+        lambda x, by: x * (1.0 / by) if by else x, *[((mg.ones(1), by), {}) for by in (2.0, 0.0, 4.0)], traces=2
+    )
     step = mg.jit(lambda x, by: x * (1.0 / by))
     assert step(mg.ones(1), 2.0).item() == 0.5
     with pytest.raises(ZeroDivisionError):
@@ -182,7 +194,7 @@ def test_what_is_computed_behind_a_branch_that_is_not_taken_raises_nothing():
 
 
 def test_floats_and_integers_are_not_confused():
-    both(
+    compare_calls(
         lambda x, by: (x * by, by), *[((mg.ones(1, dtype=mg.int64), by), {}) for by in (2, 2.0, True, 2, 3.0)], traces=3
     )
 
@@ -201,11 +213,11 @@ def test_an_option_of_an_optimizer_may_be_an_argument(kind):
             (p * x).square().sum().backward()
             optimizer.step()
 
-        found = []
+        records = []
         for rate in (0.1, 0.05, 0.025, 0.1, 0.1):
             step(mg.ones(3, 3), rate)
-            found.append((p.tolist(), optimizer.param_groups[0]["lr"], type(optimizer.param_groups[0]["lr"])))
-        return found
+            records.append((p.tolist(), optimizer.param_groups[0]["lr"], type(optimizer.param_groups[0]["lr"])))
+        return records
 
     assert run(mg.jit) == run(lambda step: step)
 
@@ -220,12 +232,12 @@ class Object:
     __hash__ = None
 
 
-def test_objects_are_known_by_identity_also_where_they_say_that_they_are_equal():
+def test_objects_are_compared_by_identity_despite_equality():
     one, other = Object(2.0), Object(3.0)
-    both(lambda x, o: x * o.by, *[((mg.ones(1), o), {}) for o in (one, other, one, other)], traces=2)
+    compare_calls(lambda x, o: x * o.by, *[((mg.ones(1), o), {}) for o in (one, other, one, other)], traces=2)
 
 
-def test_an_object_whose_class_was_exchanged_is_another():
+def test_an_object_with_a_new_class_is_retraced():
     other = type("Other", (Object,), {"by": property(lambda self: 3.0)})
     one = Object(2.0)
     step = mg.jit(lambda x, o: x * o.by)
@@ -234,7 +246,7 @@ def test_an_object_whose_class_was_exchanged_is_another():
     assert [step(mg.ones(1), one).item() for _ in range(3)] == [3.0] * 3
 
 
-def made():
+def generator_of_tensors():
     yield mg.ones(1)
 
 
@@ -253,7 +265,10 @@ REFUSED = {
         r"`x` is a NumPy array of shape \(5, 4\).*\n  Convert it to a tensor: mg.tensor",
     ),
     "an array of objects": (lambda: np.array([object()]), "`x` is a NumPy array"),
-    "a generator": (made, r"`x` is a generator, and a replay would not call next\(\) on it.\n  Call it outside"),
+    "a generator": (
+        generator_of_tensors,
+        r"`x` is a generator, and a replay would not call next\(\) on it.\n  Call it outside",
+    ),
     "an iterator": (lambda: iter([1]), "`x` is a list_iterator, and a replay"),
     "bytes that can be written": (lambda: bytearray(b"1"), "`x` is a bytearray, whose bytes a replay would not read"),
     "a tensor of another library": (
@@ -273,14 +288,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused_with_what_to_do_is(name):
+def test_refused_with_advice(name):
     make, words = REFUSED[name]
     with pytest.raises(CaptureError, match=words):
         mg.jit(lambda x: mg.ones(1))(make())
 
 
-def test_arguments_are_named_as_the_function_names_them():
-    def step(first, *rest, key=None, **more):
+def test_errors_use_the_parameter_names():
+    def step(first, *rest, key=None, **options):
         return mg.ones(1)
 
     wrong = np.ones(40)
@@ -344,24 +359,24 @@ def test_tensors_in_containers_may_be_written():
 
 
 def test_an_argument_without_floats_is_the_object_that_was_given():
-    seen = []
+    received = []
 
     def step(a, b):
-        seen.append((a, b))
+        received.append((a, b))
         return a[0] * b["by"]
 
     a, b = [mg.ones(1)], {"by": 2.0}
     mg.jit(step)(a, b)
-    assert seen[0][0] is a
-    assert seen[0][1] is not b
+    assert received[0][0] is a
+    assert received[0][1] is not b
 
 
 def test_a_jitted_step_in_another_takes_its_floats():
     inner = mg.jit(lambda x, by: x * by)
-    both(lambda x, by: inner(x, by + 1.0), *[((mg.ones(1), by), {}) for by in (1.0, 2.0, 3.0)], traces=1)
+    compare_calls(lambda x, by: inner(x, by + 1.0), *[((mg.ones(1), by), {}) for by in (1.0, 2.0, 3.0)], traces=1)
 
 
-def test_arguments_like_the_last_ones_are_known_at_once_and_others_are_not():
+def test_the_check_of_the_last_trace_accepts_only_equal_keys():
     """Arguments like those of the last call skip the lookup of a trace; any difference is noticed."""
 
     @mg.jit
@@ -376,11 +391,11 @@ def test_arguments_like_the_last_ones_are_known_at_once_and_others_are_not():
     def captured(*arguments):
         expected = (arguments[0] + arguments[1]) * 2
         assert double(*arguments).tolist() == expected.tolist()
-        found = len(double.captures)
+        trace_count = len(double.captures)
         for _ in range(3):
             double(x, y)  # the last call has these arguments again
-        assert len(double.captures) == found
-        return found
+        assert len(double.captures) == trace_count
+        return trace_count
 
     assert captured(y, x) == 1
     assert captured(x, x) == 2

@@ -21,9 +21,9 @@ READS = {
 }
 
 
-@pytest.mark.parametrize("how", READS)
-def test_to_read_a_value_is_refused_with_the_line(how):
-    function = mg.jit(lambda x: READS[how](x + 1))
+@pytest.mark.parametrize("read", READS)
+def test_reading_an_element_is_refused_with_the_line(read):
+    function = mg.jit(lambda x: READS[read](x + 1))
     with pytest.raises(
         CaptureError, match=r"an element of a tensor is read while the step is traced, at .*test_capture\.py:"
     ):
@@ -49,7 +49,7 @@ def asserting(x):
 
 
 @pytest.mark.parametrize(
-    ("step", "said", "advice"),
+    ("step", "message", "advice"),
     [
         (
             branching,
@@ -61,22 +61,22 @@ def asserting(x):
         (asserting, r"an assert reads a tensor .*: assert x\.sum\(\) > 0", r"return the tensor, and assert outside"),
     ],
 )
-def test_control_flow_that_reads_a_tensor_is_named_with_what_to_write_instead(step, said, advice):
-    with pytest.raises(CaptureError, match=said) as caught:
+def test_control_flow_that_reads_a_tensor_is_named_with_what_to_write_instead(step, message, advice):
+    with pytest.raises(CaptureError, match=message) as caught:
         mg.jit(step)(mg.ones(2))
     assert caught.match(advice)
 
 
-def test_a_step_whose_own_leaves_get_gradients_is_captured_once():
+def test_a_step_that_creates_leaves_is_traced_once():
     w = mg.tensor([[1.0, 2.0]], requires_grad=True)
     optimizer = mg.optim.SGD([w], lr=0.015625)
 
     def siren(x):
         """Return the loss of a gradient with respect to coordinates, a leaf that the step creates."""
         coordinates = x.clone().detach().requires_grad_(True)
-        (slope,) = mg.grad((w @ coordinates).sin().sum(), coordinates, create_graph=True)
+        (gradient,) = mg.grad((w @ coordinates).sin().sum(), coordinates, create_graph=True)
         optimizer.zero_grad()
-        loss = (slope - 1).square().mean()
+        loss = (gradient - 1).square().mean()
         loss.backward()
         optimizer.step()
         return loss
@@ -93,18 +93,18 @@ def test_a_step_whose_own_leaves_get_gradients_is_captured_once():
         return loss
 
     for step in (siren, maml):
-        found = []
+        results = []
         for function in (step, jitted := mg.jit(step)):
             with mg.no_grad():
                 w.copy_(mg.tensor([[1.0, 2.0]]))
-            found.append(
+            results.append(
                 [function(mg.tensor([[0.5, k], [0.25, 1.0]])).item() for k in range(20)] + w.flatten().tolist()
             )
-        assert found[0] == pytest.approx(found[1], rel=1e-6)
+        assert results[0] == pytest.approx(results[1], rel=1e-6)
         assert len(jitted.captures) <= 2, jitted.captures  # the gradients are None in the first call
 
 
-def test_shapes_that_depend_on_numbers_are_refused():
+def test_data_dependent_shapes_are_refused():
     function = mg.jit(lambda x: x[x > 0])
     with pytest.raises(
         CaptureError, match=r"the output shape of nonzero depends on the elements, at .*test_capture\.py"
@@ -120,12 +120,12 @@ def test_gradients_may_be_added_up_zeroed_outside_or_filled_with_zeros():
             inside(w)
             ((w * x) ** 2).sum().backward()
 
-        function, found = wrap(step), []
+        function, grads = wrap(step), []
         for k in range(5):
             before(w)
             function(mg.tensor([1.0, float(k)]))
-            found.append(w.grad.tolist())
-        return found
+            grads.append(w.grad.tolist())
+        return grads
 
     def nothing(w):
         pass
@@ -142,7 +142,7 @@ def test_gradients_may_be_added_up_zeroed_outside_or_filled_with_zeros():
         assert runs(mg.jit, before, inside) == runs(lambda step: step, before, inside)
 
 
-def test_a_gradient_is_taken_away_also_where_there_was_none_when_the_step_was_traced():
+def test_a_gradient_is_cleared_even_if_it_was_none_while_tracing():
     w = mg.ones(2, requires_grad=True)
 
     @mg.jit
@@ -157,7 +157,7 @@ def test_a_gradient_is_taken_away_also_where_there_was_none_when_the_step_was_tr
     assert step.trace_count == 1
 
 
-def test_a_gradient_that_is_only_read_may_be_exchanged_come_or_go():
+def test_a_gradient_that_is_only_read_is_guarded():
     w = mg.ones(2, requires_grad=True)
     optimizer = mg.optim.SGD([w], lr=1.0)
     update, scaled = mg.jit(optimizer.step), mg.jit(lambda: None if w.grad is None else w.grad * 2)
@@ -180,7 +180,7 @@ def test_a_gradient_that_is_only_read_may_be_exchanged_come_or_go():
     assert update.captures[2:] == ["a gradient that existed is None"]
 
 
-def test_a_gradient_that_is_kept_is_not_written_over():
+def test_a_stored_gradient_is_not_overwritten():
     w = mg.ones(2, requires_grad=True)
 
     @mg.jit
@@ -188,11 +188,11 @@ def test_a_gradient_that_is_kept_is_not_written_over():
         w.grad = None
         (w * x).sum().backward()
 
-    kept = []
+    grads = []
     for k in range(4):
         step(mg.full((2,), float(k)))
-        kept.append(w.grad)
-    assert [g.tolist() for g in kept] == [[k, k] for k in (0.0, 1.0, 2.0, 3.0)]
+        grads.append(w.grad)
+    assert [g.tolist() for g in grads] == [[k, k] for k in (0.0, 1.0, 2.0, 3.0)]
 
 
 def test_an_argument_with_a_graph_is_refused():
@@ -206,7 +206,7 @@ def test_an_argument_with_a_graph_is_refused():
 
 
 @pytest.mark.parametrize("device", ["numpy", "cpu"])
-def test_an_index_that_a_recorded_step_cannot_look_at_is_refused_as_a_shape(device):
+def test_an_index_out_of_range_raises_in_a_jitted_step(device):
     x = mg.ones(3, device=device)
     for take in (lambda x: x[[7]], lambda x: x[:0][[0]], lambda x: x.gather(0, mg.tensor([-5], device=device))):
         step = mg.jit(lambda x, take=take: take(x) * 1)

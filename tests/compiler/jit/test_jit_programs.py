@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minigrad as mg
-from minigrad.compiler.jit import recording
+from minigrad.compiler.jit import step_trace
 from needs import needs
 from tiers import NIGHTLY
 
@@ -55,14 +55,14 @@ IN_PLACE = {
     "clamp_": lambda a, b: a.clamp_(-1, 1),
 }
 COMPILES = pytest.mark.needs("compiled kernels")
-place = st.integers(0, 100)
+index = st.integers(0, 100)
 lines = st.one_of(
-    st.tuples(st.sampled_from(sorted(UNARY)), place, place),
-    st.tuples(st.sampled_from(sorted(BINARY)), place, place),
-    st.tuples(st.sampled_from(sorted(IN_PLACE)), place, place),
+    st.tuples(st.sampled_from(sorted(UNARY)), index, index),
+    st.tuples(st.sampled_from(sorted(BINARY)), index, index),
+    st.tuples(st.sampled_from(sorted(IN_PLACE)), index, index),
 )
 programs = st.tuples(
-    st.sampled_from([(4, 16), (3, 5), (2, 3, 32), (64, 48), (1, 16)]), st.lists(lines, min_size=2, max_size=14), place
+    st.sampled_from([(4, 16), (3, 5), (2, 3, 32), (64, 48), (1, 16)]), st.lists(lines, min_size=2, max_size=14), index
 )
 
 
@@ -78,45 +78,45 @@ class Program:
         self.optimizer = update([self.w, self.b], lr=0.01)
 
     def __call__(self, x):
-        made = [x * 1, self.w, self.b, x.sum(-1, keepdim=True) / 8]
+        tensors = [x * 1, self.w, self.b, x.sum(-1, keepdim=True) / 8]
         for name, a, b in self.lines:
-            a, b = made[a % len(made)], made[b % len(made)]
+            a, b = tensors[a % len(tensors)], tensors[b % len(tensors)]
             if name in UNARY:
-                made.append(UNARY[name](a))
+                tensors.append(UNARY[name](a))
             elif name in BINARY:
-                made.append(BINARY[name](a, b))
+                tensors.append(BINARY[name](a, b))
             elif mg.broadcast_shapes(a.shape, b.shape) == a.shape and not a.is_leaf:
                 IN_PLACE[name](a, b)
         self.optimizer.zero_grad()
-        loss = sum([one.mean() for one in made])
+        loss = sum([one.mean() for one in tensors])
         loss.backward()
         self.optimizer.step()
-        return loss, made[-1].detach()
+        return loss, tensors[-1].detach()
 
 
 def trained(program, wrap):
     """Return the results of the program in some runs; or why it is refused."""
     shape, lines, seed = program
-    made = Program(shape, lines, seed)
-    step, found = wrap(made), []
+    instance = Program(shape, lines, seed)
+    step, results = wrap(instance), []
     for _ in range(RUNS):
         try:
-            found += [x.detach().numpy().copy() for x in step(mg.randn(*shape))]
+            results += [x.detach().numpy().copy() for x in step(mg.randn(*shape))]
         except RuntimeError as refusal:
             return str(refusal)
-    return [*found, *[x.detach().numpy() for x in (made.w, made.b, made.w.grad)]]
+    return [*results, *[x.detach().numpy() for x in (instance.w, instance.b, instance.w.grad)]]
 
 
 def compare(program):
-    found, expected = trained(program, mg.jit), trained(program, lambda step: step)
-    if isinstance(found, str) or isinstance(expected, str):
-        assert found == expected
+    actual, expected = trained(program, mg.jit), trained(program, lambda step: step)
+    if isinstance(actual, str) or isinstance(expected, str):
+        assert actual == expected
         return
-    for mine, its in zip(found, expected, strict=True):
+    for actual_array, expected_array in zip(actual, expected, strict=True):
         if ROUNDS:
-            np.testing.assert_allclose(mine, its, rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(actual_array, expected_array, rtol=1e-4, atol=1e-5)
         else:
-            assert repr(mine.tolist()) == repr(its.tolist())
+            assert repr(actual_array.tolist()) == repr(expected_array.tolist())
 
 
 @pytest.mark.slow
@@ -128,8 +128,10 @@ def test_launched_it_is_what_eager_computes(program):
 
 @COMPILES
 @pytest.mark.slow
-@pytest.mark.parametrize(("most", "examples"), [(0, 50), (recording.MOST, 10)], ids=["fused", "joined"])
-def test_compiled_it_is_what_eager_computes(most, examples, monkeypatch):
-    monkeypatch.setattr(recording, "JOINED", 1)
-    monkeypatch.setattr(recording, "MOST", most)
+@pytest.mark.parametrize(
+    ("limit", "examples"), [(0, 50), (step_trace.MAX_MERGED_LAUNCHES, 10)], ids=["fused", "joined"]
+)
+def test_compiled_it_is_what_eager_computes(limit, examples, monkeypatch):
+    monkeypatch.setattr(step_trace, "MERGE_AFTER_REPLAYS", 1)
+    monkeypatch.setattr(step_trace, "MAX_MERGED_LAUNCHES", limit)
     settings(max_examples=examples if NIGHTLY else examples // 10)(given(programs)(compare))()

@@ -11,19 +11,23 @@ from minigrad.compiler.jit.reach import Reach
 from minigrad.compiler.jit.watch import EntryWatch
 
 
-def read(step, *args):
+def read_by(step, *args):
     """Return what `step` read when it ran: the guards, the names of its tensors, and what is refused."""
     reach = Reach()
     reach.add(step, "step")
     with EntryWatch(reach.enter) as watch:
         step(*args)
-    found = reach.chosen(watch)
-    return [guard.what for guard in found.guards], [name for _, name in found.tensors.values()], found.refused
+    selection = reach.select_read(watch)
+    return (
+        [guard.name for guard in selection.guards],
+        [name for _, name in selection.tensors.values()],
+        selection.unguardable,
+    )
 
 
 def test_only_attributes_that_the_step_names_are_guarded():
     config = SimpleNamespace(rate=0.5, history=[], name="a")
-    guarded, _, _ = read(lambda: config.rate * 2)
+    guarded, _, _ = read_by(lambda: config.rate * 2)
     assert "config.rate" in guarded
     assert not {"config.history", "config.name"} & set(guarded)
 
@@ -38,19 +42,19 @@ def test_a_function_that_is_not_entered_is_guarded_as_an_object_alone():
         return other
 
     other = 3.0
-    guarded, _, _ = read(lambda flag: used() if flag else unused(), True)
+    guarded, _, _ = read_by(lambda flag: used() if flag else unused(), True)
     assert {"used", "unused", "factor"} <= set(guarded)
     assert "other" not in guarded
 
 
-def test_tensors_are_gathered_by_name_wherever_they_are():
-    held = {"w": mg.ones(2), "rest": [mg.zeros(1), (mg.zeros(3),)]}
-    _, tensors, _ = read(lambda: held["w"])
-    assert tensors == ["held['w']", "held['rest'][0]", "held['rest'][1][0]"]
+def test_tensors_in_containers_are_found_with_their_names():
+    container = {"w": mg.ones(2), "rest": [mg.zeros(1), (mg.zeros(3),)]}
+    _, tensors, _ = read_by(lambda: container["w"])
+    assert tensors == ["container['w']", "container['rest'][0]", "container['rest'][1][0]"]
 
 
 @pytest.mark.parametrize(
-    ("thing", "said"),
+    ("thing", "description"),
     [
         (itertools.count(), "thing, a count: its next item cannot be guarded"),
         ((k for k in range(3)), "thing, a generator: its next item cannot be guarded"),
@@ -60,6 +64,6 @@ def test_tensors_are_gathered_by_name_wherever_they_are():
     ],
     ids=["count", "generator", "iterator", "list", "array"],
 )
-def test_what_cannot_be_guarded_is_named(thing, said):
-    _, _, refused = read(lambda: thing and None if thing is None else thing)
-    assert [x[: len(said)] for x in refused] == [said]
+def test_what_cannot_be_guarded_is_named(thing, description):
+    _, _, refused = read_by(lambda: thing and None if thing is None else thing)
+    assert [x[: len(description)] for x in refused] == [description]

@@ -19,7 +19,7 @@ Pair = collections.namedtuple("Pair", "y n")
 @dataclasses.dataclass
 class Plain:
     y: object
-    more: list = dataclasses.field(default_factory=list, init=False)
+    extra: list = dataclasses.field(default_factory=list, init=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -39,31 +39,31 @@ class Output(collections.OrderedDict):
         setattr(self, name, value)
 
 
-class Own:
+class Registered:
     def __init__(self, y, note=None):
         self.y, self.note = y, note
 
 
-class Held:
+class Opaque:
     __slots__ = ("y",)
 
     def __init__(self, y):
         self.y = y
 
 
-register_pytree_node(Own, lambda x: ([x.y], x.note), lambda children, note: Own(children[0], note))
+register_pytree_node(Registered, lambda x: ([x.y], x.note), lambda children, note: Registered(children[0], note))
 
 
 def counted(x):
-    found = collections.defaultdict(list)
-    found["a"].append(x * 2)
-    return found
+    counts = collections.defaultdict(list)
+    counts["a"].append(x * 2)
+    return counts
 
 
 def filled(x):
-    made = Plain(x * 1)
-    made.more.append((x * 3, None))
-    return made
+    plain = Plain(x * 1)
+    plain.extra.append((x * 3, None))
+    return plain
 
 
 RETURNED = {
@@ -88,7 +88,7 @@ RETURNED = {
     "a set": lambda x: {x * 1},
     "a slice": lambda x: slice(x * 1, None),
     "a dict with attributes": lambda x: Output(y=x * 1, z=(x * 2,)),
-    "a registered class": lambda x: [Own(x * 1, "note")],
+    "a registered class": lambda x: [Registered(x * 1, "note")],
     "nothing": lambda x: None,
     "types": lambda x: (x.dtype, x.device, mg.float32, int),
 }
@@ -100,37 +100,37 @@ def described(tree):
 
 
 @pytest.mark.parametrize("name", RETURNED)
-def test_built_around_fresh_tensors_at_each_call_is(name):
+def test_results_are_rebuilt_around_new_tensors_for(name):
     function = RETURNED[name]
-    jitted, kept = mg.jit(function), []
+    jitted, earlier = mg.jit(function), []
     for k in range(1, 6):
         x = mg.tensor([1.0, float(k)])
-        found = jitted(x)
-        assert type(found) is type(function(x))
-        assert described(found) == described(function(x))
-        assert not any(x.requires_grad for x in tree_flatten(found)[0] if isinstance(x, mg.Tensor))
-        kept.append((found, described(found)))
-    assert all(described(found) == then for found, then in kept)  # earlier results are unchanged
+        result = jitted(x)
+        assert type(result) is type(function(x))
+        assert described(result) == described(function(x))
+        assert not any(x.requires_grad for x in tree_flatten(result)[0] if isinstance(x, mg.Tensor))
+        earlier.append((result, described(result)))
+    assert all(described(result) == then for result, then in earlier)  # earlier results are unchanged
     assert jitted.trace_count == 1
 
 
-def test_a_container_that_is_returned_may_be_changed():
+def test_a_returned_container_may_be_mutated():
     step = mg.jit(lambda x: {"y": x * 2, "list": [x], "set": {1}, "number": 3})
     for _ in range(4):
-        found = step(mg.ones(1))
-        assert (found["y"].tolist(), len(found["list"]), found["set"], found["number"]) == ([2.0], 1, {1}, 3)
-        found["list"].append(3)
-        found["set"].add(2)
-        found["number"] = None
-        found["y"].zero_()
+        result = step(mg.ones(1))
+        assert (result["y"].tolist(), len(result["list"]), result["set"], result["number"]) == ([2.0], 1, {1}, 3)
+        result["list"].append(3)
+        result["set"].add(2)
+        result["number"] = None
+        result["y"].zero_()
 
 
-def test_attributes_and_defaults_are_as_they_were():
+def test_attributes_and_defaults_are_preserved():
     step = mg.jit(lambda x: (Output(y=x * 2), counted(x), collections.deque([x], maxlen=1), Slotted(x)))
     for _ in range(3):
-        output, found, queue, slotted = step(mg.ones(1))
+        output, attributes, queue, slotted = step(mg.ones(1))
         assert (output.y is output["y"], output.y.tolist(), queue.maxlen) == (True, [2.0], 1)
-        assert (found["new"], slotted.twice.tolist()) == ([], [2.0])
+        assert (attributes["new"], slotted.twice.tolist()) == ([], [2.0])
         with pytest.raises(dataclasses.FrozenInstanceError):
             slotted.y = 3
 
@@ -146,17 +146,17 @@ def test_the_same_tensor_is_returned_where_the_step_returns_the_same():
 def test_a_returned_float_is_one():
     step = mg.jit(lambda x, by: {"by": (by, -by, by > 0.0), by: by * 2, "sum": sum([by, 1.0])})
     for by in (0.5, 0.25, 0.5):
-        found = step(mg.ones(1), by)
-        assert found == {"by": (by, -by, True), by: by * 2, "sum": by + 1.0}
-        assert [type(x) for x in found] == [str, float, str]
-        assert [type(x) for x in tree_flatten(found)[0]] == [float, float, bool, float, float]
+        result = step(mg.ones(1), by)
+        assert result == {"by": (by, -by, True), by: by * 2, "sum": by + 1.0}
+        assert [type(x) for x in result] == [str, float, str]
+        assert [type(x) for x in tree_flatten(result)[0]] == [float, float, bool, float, float]
 
 
 class Cell:
     """An object that contains a list with an object."""
 
     def __init__(self, y):
-        self.inner = types.SimpleNamespace(parts=[Held(y)])
+        self.inner = types.SimpleNamespace(parts=[Opaque(y)])
 
 
 def closed_over(y):
@@ -175,17 +175,17 @@ def default(y):
 
 
 def model(x):
-    made = mg.nn.Linear(1, 1)
-    made.weight = mg.nn.Parameter(x * 1)
-    return made
+    module = mg.nn.Linear(1, 1)
+    module.weight = mg.nn.Parameter(x * 1)
+    return module
 
 
 REFUSED = {
-    "an object": (lambda x: Held(x * 1), "a Held with tensors"),
-    "an object in a tuple": (lambda x: (1, {"a": Held(x * 1)}), "a Held with tensors"),
+    "an object": (lambda x: Opaque(x * 1), "an Opaque with tensors"),
+    "an object in a tuple": (lambda x: (1, {"a": Opaque(x * 1)}), "an Opaque with tensors"),
     "an object in a list in an object": (lambda x: Cell(x * 1), "a Cell with tensors"),
-    "an object in a dataclass": (lambda x: Plain(Held(x * 1)), "a Held with tensors"),
-    "an object with an argument": (Held, "a Held with tensors"),
+    "an object in a dataclass": (lambda x: Plain(Opaque(x * 1)), "an Opaque with tensors"),
+    "an object with an argument": (Opaque, "an Opaque with tensors"),
     "a function that closes over one": (lambda x: closed_over(x * 1), "a function with tensors"),
     "a function with a default": (lambda x: default(x * 1), "a function with tensors"),
     "a partial function": (lambda x: functools.partial(max, x * 1), "a partial with tensors"),
@@ -202,7 +202,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused_with_its_type_and_what_to_do_is(name):
+def test_refused_with_type_and_advice(name):
     function, words = REFUSED[name]
     with pytest.raises(CaptureError, match=f"jit: the step returns {words}") as caught:
         mg.jit(function)(mg.ones(1))
@@ -211,20 +211,20 @@ def test_refused_with_its_type_and_what_to_do_is(name):
 
 
 def test_an_object_with_a_float_of_the_arguments_is_refused_too():
-    with pytest.raises(CaptureError, match="a Held with tensors or float arguments"):
-        mg.jit(lambda x, by: Held([by * 2]))(mg.ones(1), 0.5)
-    step = mg.jit(lambda x, by: Own(x * by, "note"))
+    with pytest.raises(CaptureError, match="an Opaque with tensors or float arguments"):
+        mg.jit(lambda x, by: Opaque([by * 2]))(mg.ones(1), 0.5)
+    step = mg.jit(lambda x, by: Registered(x * by, "note"))
     assert [step(mg.ones(1), by).y.item() for by in (1.0, 2.0)] == [1.0, 2.0]
 
 
-def test_modules_and_optimizers_from_elsewhere_and_objects_without_tensors_are_returned():
+def test_outer_modules_optimizers_and_plain_objects_can_be_returned():
     net, note = mg.nn.Linear(1, 1), object()
     optimizer = mg.optim.SGD(net.parameters(), lr=0.1)
     step = mg.jit(lambda x: (net, optimizer, note, net.forward, x * 1))
     for _ in range(3):
-        found = step(mg.ones(1))
-        assert [a is b for a, b in zip(found, (net, optimizer, note), strict=False)] == [True] * 3
-        assert found[3] == net.forward
+        result = step(mg.ones(1))
+        assert [a is b for a, b in zip(result, (net, optimizer, note), strict=False)] == [True] * 3
+        assert result[3] == net.forward
 
 
 class Strict:
@@ -255,9 +255,9 @@ def test_what_cannot_be_built_again_is_named():
 
 def test_a_cycle_is_refused():
     def step(x):
-        found = [x * 1]
-        found.append(found)
-        return found
+        cycle = [x * 1]
+        cycle.append(cycle)
+        return cycle
 
     with pytest.raises(
         CaptureError, match="jit: of what the step returns, a list contains itself, so that it has infinitely many"
@@ -265,50 +265,50 @@ def test_a_cycle_is_refused():
         mg.jit(step)(mg.ones(1))
 
 
-def test_the_gradient_that_the_step_gave_to_what_it_returns_comes_along():
-    def own(x):
+def test_returned_tensors_have_the_gradients_of_the_step():
+    def owned(x):
         leaf = (x * 1).detach().requires_grad_()
         (leaf * leaf).sum().backward()
         return leaf, leaf * 1, {"grad": leaf.grad}
 
-    def kept(x):
+    def recorded(x):
         leaf = x.detach().clone().requires_grad_()
         y = leaf * 3
         y.retain_grad()
         (y * y).sum().backward()
         return [y]
 
-    for function in (own, kept):
+    for function in (owned, recorded):
         step, plain = mg.jit(function), function
         for k in range(1, 5):
             x = mg.full((2,), float(k))
-            found, expected = tree_flatten(step(x))[0], tree_flatten(plain(x))[0]
-            assert [y.tolist() for y in found] == [y.tolist() for y in expected]
-            grads = [[None if y.grad is None else y.grad.tolist() for y in all_of] for all_of in (found, expected[:1])]
+            actual, expected = tree_flatten(step(x))[0], tree_flatten(plain(x))[0]
+            assert [y.tolist() for y in actual] == [y.tolist() for y in expected]
+            grads = [[None if y.grad is None else y.grad.tolist() for y in all_of] for all_of in (actual, expected[:1])]
             assert grads[0][0] == grads[1][0]
             assert grads[0][0] is not None
-            assert not found[0].requires_grad
+            assert not actual[0].requires_grad
 
 
-def test_a_gradient_from_before_the_step_does_not():
+def test_returned_tensors_have_no_earlier_gradient():
     w = mg.ones(1, requires_grad=True)
     step = mg.jit(lambda: w * 1)
     w.grad = mg.ones(1)
     assert [step().grad for _ in range(3)] == [None] * 3
 
 
-def test_what_the_step_returned_is_not_kept_nor_its_graph():
+def test_results_and_their_graph_are_not_kept_alive():
     w = mg.ones(3, requires_grad=True)
-    kept = []
+    references = []
 
     def step(x):
         y = (w * x).exp()
-        kept.append(weakref.ref(y))
+        references.append(weakref.ref(y))
         return {"y": y}
 
     jitted = mg.jit(step)
     jitted(mg.ones(3))
     gc.collect()
-    assert kept[0]() is None
+    assert references[0]() is None
     assert jitted(mg.ones(3))["y"].shape == (3,)
     assert tree_map(type, jitted(mg.ones(3))) == {"y": mg.Tensor}

@@ -13,30 +13,30 @@ needs("numpy")
 nn = mg.nn
 
 
-def agree(run):
+def assert_same_and_get_captures(run):
     """Check that `run` returns the same with plain and with jitted steps, and return the reasons for retracing."""
     mg.manual_seed(5)
     plain = run(lambda step: step)
-    made = []
+    jitted_steps = []
 
     def jitted(step):
-        made.append(mg.jit(step))
-        return made[-1]
+        jitted_steps.append(mg.jit(step))
+        return jitted_steps[-1]
 
     mg.manual_seed(5)
     assert run(jitted) == plain
-    return made[0].captures[1:]
+    return jitted_steps[0].captures[1:]
 
 
-def calls(net, change, shape=(1, 2)):
+def calls_around(net, change, shape=(1, 2)):
     """Return a function that calls a module twice, changes it and calls it twice again."""
 
     def run(wrap):
         model = net()
         function, x = wrap(lambda x: model(x)), mg.ones(shape)
-        found = [function(x).tolist() for _ in range(2)]
+        results = [function(x).tolist() for _ in range(2)]
         change(model)
-        return found + [function(-x).tolist() for _ in range(2)]
+        return results + [function(-x).tolist() for _ in range(2)]
 
     return run
 
@@ -94,10 +94,10 @@ MODULES = {
 }
 
 
-@pytest.mark.parametrize("what", MODULES)
-def test_a_module_that_has_other_parts_is_recorded_again_when(what):
-    net, change, reason = MODULES[what]
-    assert agree(calls(net, change)) == [reason]
+@pytest.mark.parametrize("case", MODULES)
+def test_a_module_is_retraced_when(case):
+    net, change, reason = MODULES[case]
+    assert assert_same_and_get_captures(calls_around(net, change)) == [reason]
 
 
 def load(model, optimizer):
@@ -129,10 +129,10 @@ OPTIMIZERS = {
 }
 
 
-@pytest.mark.parametrize("what", OPTIMIZERS)
+@pytest.mark.parametrize("case", OPTIMIZERS)
 @pytest.mark.parametrize("kind", ["SGD", "Adam"])
-def test_an_optimizer_that_is_changed_is_recorded_again_when(what, kind):
-    change, reason = OPTIMIZERS[what]
+def test_an_optimizer_is_retraced_when(case, kind):
+    change, reason = OPTIMIZERS[case]
     options = {"SGD": {"lr": 0.1, "momentum": 0.9}, "Adam": {"lr": 0.1}}[kind]
 
     def run(wrap):
@@ -154,7 +154,7 @@ def test_an_optimizer_that_is_changed_is_recorded_again_when(what, kind):
             losses.append(step(mg.randn(5, 2)).item())
         return losses, [p.tolist() for p in model.parameters()], repr(optimizer.state_dict()), optimizer.steps
 
-    assert reason.format(kind) in agree(run)
+    assert reason.format(kind) in assert_same_and_get_captures(run)
 
 
 def test_a_group_that_is_added_is_trained_from_then_on():
@@ -174,32 +174,36 @@ def test_a_group_that_is_added_is_trained_from_then_on():
             step(mg.ones(1, 2))
         return [p.tolist() for p in (*first.parameters(), *second.parameters())]
 
-    assert agree(run)[-1] == "the groups of SGD changed"
+    assert assert_same_and_get_captures(run)[-1] == "the groups of SGD changed"
 
 
 SCALE = 2.0
 
 
-def test_variables_from_elsewhere_that_are_given_another_value_are_seen(monkeypatch):
+def test_changed_closure_variables_and_globals_retrace(monkeypatch):
     def run(wrap):
         monkeypatch.setitem(globals(), "SCALE", 2.0)
         count, hidden = 0, mg.zeros(1)
         function = wrap(lambda x: (x * SCALE, (lambda: hidden + count)()))
-        found = []
+        results = []
         for k in range(5):
-            found.append([x.item() for x in function(mg.ones(1))])
+            results.append([x.item() for x in function(mg.ones(1))])
             if k == 1:
                 hidden = mg.ones(1)
             if k == 2:
                 count = 3
             if k == 3:
                 monkeypatch.setitem(globals(), "SCALE", 5.0)
-        return found
+        return results
 
-    assert agree(run) == ["hidden was replaced", "count changed from 0 to 3", "SCALE changed from 2.0 to 5.0"]
+    assert assert_same_and_get_captures(run) == [
+        "hidden was replaced",
+        "count changed from 0 to 3",
+        "SCALE changed from 2.0 to 5.0",
+    ]
 
 
-def test_a_variable_that_the_step_itself_changes_has_it_recorded_each_time():
+def test_a_step_that_changes_its_closure_is_retraced_each_time():
     def run(wrap):
         count, hidden = 0, mg.zeros(1)
 
@@ -211,10 +215,12 @@ def test_a_variable_that_the_step_itself_changes_has_it_recorded_each_time():
 
         return [step(mg.ones(1)).item() for _ in range(4)]
 
-    assert agree(run) == [f"in the step itself count changed from {k} to {k + 1}" for k in range(3)]
+    assert assert_same_and_get_captures(run) == [
+        f"in the step itself count changed from {k} to {k + 1}" for k in range(3)
+    ]
 
 
-def test_a_method_may_be_recorded_for_each_object_and_modules_among_arguments_are_watched():
+def test_methods_are_traced_per_instance_and_module_arguments_are_guarded():
     class Trainer:
         def __init__(self, by):
             self.weight = mg.full((1,), by)
@@ -230,14 +236,14 @@ def test_a_method_may_be_recorded_for_each_object_and_modules_among_arguments_ar
     def run(wrap):
         model = nn.Linear(1, 1)
         function = wrap(lambda model, x: x * (2 if model.training else 3))
-        found = [function(model, mg.ones(1)).item()]
+        results = [function(model, mg.ones(1)).item()]
         model.eval()
-        return [*found, function(model, mg.ones(1)).item()]
+        return [*results, function(model, mg.ones(1)).item()]
 
-    assert agree(run) == ["Linear.training changed from True to False"]
+    assert assert_same_and_get_captures(run) == ["Linear.training changed from True to False"]
 
 
-def test_a_module_that_counts_its_calls_is_recorded_each_time():
+def test_a_module_that_counts_its_calls_is_retraced_each_time():
     class Counting(nn.Module):
         def __init__(self):
             super().__init__()
@@ -252,10 +258,12 @@ def test_a_module_that_counts_its_calls_is_recorded_each_time():
         function = wrap(lambda x: model(x))
         return [function(mg.ones(1)).item() for _ in range(3)], model.count
 
-    assert agree(run) == [f"in the step itself Counting.count changed from {k} to {k + 1}" for k in range(2)]
+    assert assert_same_and_get_captures(run) == [
+        f"in the step itself Counting.count changed from {k} to {k + 1}" for k in range(2)
+    ]
 
 
-def test_arguments_are_told_apart_by_how_they_lie_in_memory():
+def test_arguments_are_distinguished_by_overlap():
     def columns(wrap):
         data = mg.arange(24.0).view(6, 4)
         function = wrap(lambda x, y: x[3:].sum() * 2 + y[1:].sum())
@@ -264,10 +272,10 @@ def test_arguments_are_told_apart_by_how_they_lie_in_memory():
     def written(wrap):
         data = mg.arange(12.0)
         function = wrap(lambda x, y: (x.add_(1), x.sum() * 2 + y.sum())[1])
-        places = [(0, 2), (0, 6), (4, 6), (5, 3)]
-        return [function(data[j : j + 4], data[k : k + 4]).item() for j, k in places], data.tolist()
+        offsets = [(0, 2), (0, 6), (4, 6), (5, 3)]
+        return [function(data[j : j + 4], data[k : k + 4]).item() for j, k in offsets], data.tolist()
 
-    def beside(wrap):
+    def adjacent(wrap):
         data = mg.arange(12.0).view(6, 2)
         function = wrap(lambda x: (x * data[1].sum()).sum() + data.sum())
         return [function(data[k : k + 2]).item() for k in (0, 2, 4)], function(mg.ones(2, 2)).item()
@@ -277,10 +285,12 @@ def test_arguments_are_told_apart_by_how_they_lie_in_memory():
         function = wrap(lambda w: (model(x) * w).sum())
         return [function(w).item() for w in (model.weight, nn.Parameter(mg.ones(1, 2)), model.weight)]
 
-    assert "the first call with tensors of shapes (6,) and (6,)" in agree(columns)
-    agree(written)
-    assert "an argument lies at another offset in the memory that it shares with data" in agree(beside)
-    assert agree(parameter)[0] == "an argument that was weight of Linear is now another tensor"
+    assert "the first call with tensors of shapes (6,) and (6,)" in assert_same_and_get_captures(columns)
+    assert_same_and_get_captures(written)
+    assert "an argument lies at another offset in the memory that it shares with data" in assert_same_and_get_captures(
+        adjacent
+    )
+    assert assert_same_and_get_captures(parameter)[0] == "an argument that was weight of Linear is now another tensor"
 
 
 def test_a_write_to_what_an_outer_graph_saved_is_noticed_by_its_backward():
@@ -295,7 +305,7 @@ def test_a_write_to_what_an_outer_graph_saved_is_noticed_by_its_backward():
                 y.backward()
             return caught.type
 
-        agree(run)
+        assert_same_and_get_captures(run)
 
     x = mg.ones(4)
     part = x[1:3]
@@ -311,7 +321,7 @@ def test_a_write_to_what_an_outer_graph_saved_is_noticed_by_its_backward():
     y.backward()  # tensors that are only read may be saved
 
 
-def test_a_tensor_from_elsewhere_is_given_no_graph():
+def test_an_outer_tensor_gets_no_graph():
     w, memory = mg.ones(2, requires_grad=True), mg.zeros(2)
 
     def step():
@@ -332,7 +342,7 @@ def test_a_tensor_from_elsewhere_is_given_no_graph():
     assert memory.grad_fn is None
 
 
-def test_an_argument_that_is_written_to_is_given_no_graph_either():
+def test_a_written_argument_gets_no_graph():
     w, x = mg.full((2,), 2.0, requires_grad=True), mg.ones(2)
     function = mg.jit(lambda x: x.mul_(w).sum())
     assert [function(x).item() for _ in range(3)] == [4.0, 8.0, 16.0]
@@ -341,39 +351,39 @@ def test_an_argument_that_is_written_to_is_given_no_graph_either():
 
 def test_a_generator_may_be_seeded_between_two_draws_of_a_step():
     def run(wrap):
-        own = mg.Generator(5)
+        generator = mg.Generator(5)
 
         @wrap
         def step():
-            first = mg.rand(2), mg.rand(1, generator=own)
+            first = mg.rand(2), mg.rand(1, generator=generator)
             mg.manual_seed(9)
-            own.manual_seed(2)
-            second = mg.rand(2), mg.randn(1), mg.rand(1, generator=own)
+            generator.manual_seed(2)
+            second = mg.rand(2), mg.randn(1), mg.rand(1, generator=generator)
             mg.manual_seed(10)
             return *first, *second, mg.rand(1), mg.rand(1, generator=mg.Generator(3))
 
-        found = []
+        results = []
         for k in range(4):
-            found += [x.tolist() for x in (*step(), mg.rand(1))]
+            results += [x.tolist() for x in (*step(), mg.rand(1))]
             if k == 2:
                 mg.manual_seed(77)
-        return found
+        return results
 
-    assert agree(run) == []
-
-
-@pytest.mark.parametrize("what", ["seed", "initial_seed", "get_rng_state"])
-def test_asking_a_generator_for_its_state_is_refused(what):
-    asked = what.replace("rng_", "")
-    with pytest.raises(CaptureError, match=rf"jit: {asked} of a generator is read .*, at .*test_trace_guards\.py:"):
-        mg.jit(lambda: getattr(mg, what)())()
+    assert assert_same_and_get_captures(run) == []
 
 
-def test_a_tensor_from_elsewhere_keeps_its_shape_in_a_recorded_step():
-    kept = mg.ones(2, 2)
-    for step in (mg.jit(lambda x: x.t_() * 1), mg.jit(lambda x: kept.unsqueeze_(0) * x)):
+@pytest.mark.parametrize("name", ["seed", "initial_seed", "get_rng_state"])
+def test_asking_a_generator_for_its_state_is_refused(name):
+    method = name.replace("rng_", "")
+    with pytest.raises(CaptureError, match=rf"jit: {method} of a generator is read .*, at .*test_trace_guards\.py:"):
+        mg.jit(lambda: getattr(mg, name)())()
+
+
+def test_an_outer_tensor_keeps_its_shape_in_a_jitted_step():
+    outer = mg.ones(2, 2)
+    for step in (mg.jit(lambda x: x.t_() * 1), mg.jit(lambda x: outer.unsqueeze_(0) * x)):
         with pytest.raises(CaptureError, match=r"jit: (t|unsqueeze)_ changes the shape of a tensor from outside"):
             step(mg.ones(2, 2))
-    assert kept.shape == (2, 2)
+    assert outer.shape == (2, 2)
     inside = mg.jit(lambda x: (x + 1).t_().unsqueeze_(0) * 2)
     assert [inside(mg.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist() for _ in range(3)] == [[[[4.0, 8.0], [6.0, 10.0]]]] * 3

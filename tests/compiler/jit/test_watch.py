@@ -18,22 +18,22 @@ def helper():
     return len([1])
 
 
-def test_functions_that_run_are_noted_and_those_of_the_user_are_reported_before_they_run():
-    found = []
+def test_entered_functions_are_recorded_and_user_functions_reported():
+    names = []
 
     def step():
-        found.append("runs")
+        names.append("runs")
         return functools.reduce(lambda a, b: a + b, [helper(), 2])
 
-    with EntryWatch(lambda frame: found.append(frame.f_code.co_name)) as watch:
+    with EntryWatch(lambda frame: names.append(frame.f_code.co_name)) as watch:
         step()
-    assert found == ["step", "runs", "helper", "<lambda>"]
+    assert names == ["step", "runs", "helper", "<lambda>"]
     assert {"helper", "append", "reduce", "functools"} <= watch.names
     assert {code.co_name for code in watch.entered.values()} >= {"step", "helper", "<lambda>"}
     assert watch.impure == []
 
 
-def test_names_are_those_of_attributes_and_globals_and_strings_that_could_be_such():
+def test_names_include_attributes_globals_and_identifier_strings():
     def function(x):
         return [helper.attribute for _ in getattr(x, "named")], "not a name", ("a", "pair")  # noqa: B009
 
@@ -51,24 +51,24 @@ IMPURE = {
 
 
 @pytest.mark.parametrize("name", IMPURE)
-def test_what_returns_something_else_each_time_is_named_by_what_the_user_called(name):
+def test_impure_calls_are_named_by_the_user_s_call(name):
     with EntryWatch(lambda frame: None) as watch:
         IMPURE[name]() if "lambda" in repr(IMPURE[name]) else (lambda: IMPURE[name]())()
     assert name.rpartition(".")[2] in watch.impure[0]
     assert "test_watch.py:" in watch.impure[0]
 
 
-def test_the_environment_is_noted_where_it_is_read():
+def test_reads_of_the_environment_are_recorded():
     with EntryWatch(lambda frame: None) as watch:
         os.environ.get("HOME")
     assert watch.reads_environment
 
 
-def test_another_profile_function_is_set_again():
-    seen = []
+def test_the_previous_profile_function_is_restored():
+    events = []
 
     def profile(frame, event, of):
-        seen.append(event)
+        events.append(event)
 
     sys.setprofile(profile)
     try:
@@ -79,7 +79,7 @@ def test_another_profile_function_is_set_again():
         sys.setprofile(None)
 
 
-def test_whose_code_it_is():
+def test_origin_of_code():
     files = [os.__file__, pytest.__file__, str(Path(pytest.__file__).parents[1] / "other" / "rooms.py"), __file__]
     assert list(map(origin, files)) == ["standard", "standard", "installed", "user"]
     assert is_user_code(helper.__code__, globals())
@@ -88,7 +88,7 @@ def test_whose_code_it_is():
     assert [is_user_code(compiled, space) for space in (globals(), {}, {"__name__": "x"})] == [True, False, False]
 
 
-def test_what_runs_when_memory_is_collected_is_no_part_of_a_step():
+def test_garbage_collection_callbacks_are_ignored():
     def collected(phase, info):
         time.perf_counter()
 

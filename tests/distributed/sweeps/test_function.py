@@ -6,14 +6,14 @@ import pytest
 
 from minigrad.core.errors import ArgumentError, MinigradError
 from minigrad.distributed import sweep
-from minigrad.distributed.sweeps import asked
+from minigrad.distributed.sweeps import read_config
 from needs import needs
 
 needs("safetensors")
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         ("import nothing_of_this_name", "line 1 of swept.py raised ModuleNotFoundError"),
         ("x = 1\nx.y", "line 2 of swept.py raised AttributeError: 'int' object has no attribute 'y'"),
@@ -23,20 +23,20 @@ needs("safetensors")
         ("", "swept.py has no 'train'; it defines no functions"),
     ],
 )
-def test_what_is_wrong_with_the_function_is_told_with_its_line(source, said, tmp_path, monkeypatch):
+def test_errors_in_the_function_name_the_line(source, message, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "swept.py").write_text(source, encoding="utf-8")
     (tmp_path / "s.toml").write_text('train = "swept.py:train"\ngoal = "min x"\n[grid]\nlr = [1]', encoding="utf-8")
     try:
         with pytest.raises(MinigradError) as raised:
-            sweep(**asked(tmp_path / "s.toml"))
+            sweep(**read_config(tmp_path / "s.toml"))
     finally:
         sys.modules.pop("swept", None)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
-def test_a_file_with_the_name_of_a_module_is_told_to_take_another(tmp_path):
+def test_a_module_name_clash_raises(tmp_path):
     (tmp_path / "json.py").write_text("def train(lr, report): pass", encoding="utf-8")
     (tmp_path / "s.toml").write_text('train = "json.py:train"\ngoal = "min x"\n[grid]\nlr = [1]', encoding="utf-8")
     with pytest.raises(ArgumentError, match="another module 'json' is already imported"):
-        sweep(**asked(tmp_path / "s.toml"))
+        sweep(**read_config(tmp_path / "s.toml"))

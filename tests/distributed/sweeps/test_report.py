@@ -14,7 +14,7 @@ from needs import needs
 needs("safetensors")
 
 
-def test_a_report_is_a_callback_of_fit_and_can_be_called_by_hand():
+def test_a_report_is_a_callback_and_callable():
     report = Report("val_loss")
     jobs.net(0.1, 0, report)
     assert [sorted(row) for row in report.epochs] == [["loss", "lr", "val_loss"]] * 3
@@ -25,7 +25,7 @@ def test_a_report_is_a_callback_of_fit_and_can_be_called_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("numbers", "kind", "said"),
+    ("values", "kind", "message"),
     [
         ({"loss": 1.0}, ArgumentError, "the goal is val_loss, but train reported loss.\n  Write report(val_loss=…)"),
         ({}, ArgumentError, "the goal is val_loss, but train reported nothing"),
@@ -34,9 +34,9 @@ def test_a_report_is_a_callback_of_fit_and_can_be_called_by_hand():
         ({"val_loss": 1.0, "epoch": 1}, ArgumentError, "report: epoch should be greater than 1, but got epoch=1"),
     ],
 )
-def test_a_report_without_its_goal_is_refused(numbers, kind, said):
+def test_a_report_without_its_goal_raises(values, kind, message):
     report = Report("val_loss")
     report(val_loss=1.0)
     with pytest.raises(kind) as raised:
-        report(**numbers)
-    assert said in str(raised.value)
+        report(**values)
+    assert message in str(raised.value)

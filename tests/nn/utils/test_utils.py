@@ -9,11 +9,11 @@ import minigrad as mg
 from minigrad import nn
 from minigrad.core.errors import ArgumentError, ShapeError
 from minigrad.nn import utils
-from parity import close
+from parity import assert_close
 from strategies import PARITY
 
 
-def trained(library, nn):
+def make_parameters(library, nn):
     """Create three parameters with gradients, one without."""
     parameters = [nn.Parameter(library.ones(*shape) * 0.5) for shape in ((2, 3), (4,), (1,), (2,))]
     for k, p in enumerate(parameters[:3]):
@@ -25,13 +25,13 @@ def trained(library, nn):
 @pytest.mark.parametrize("kind", [2.0, 1.0, math.inf])
 @pytest.mark.parametrize("limit", [0.5, 1e3])
 def test_the_norm_is_clipped_as_pytorch_does(kind, limit, torch):
-    mine, its = trained(mg, nn), trained(torch, torch.nn)
-    found = utils.clip_grad_norm_(mine, limit, kind)
-    expected = torch.nn.utils.clip_grad_norm_(its, limit, kind)
-    close(found.numpy(), expected.numpy(), PARITY["float32"])
-    for p, q in zip(mine[:3], its[:3], strict=True):
-        close(p.grad.numpy(), q.grad.numpy(), PARITY["float32"])
-    assert mine[3].grad is None
+    parameters, torch_parameters = make_parameters(mg, nn), make_parameters(torch, torch.nn)
+    norm = utils.clip_grad_norm_(parameters, limit, kind)
+    expected = torch.nn.utils.clip_grad_norm_(torch_parameters, limit, kind)
+    assert_close(norm.numpy(), expected.numpy(), PARITY["float32"])
+    for p, q in zip(parameters[:3], torch_parameters[:3], strict=True):
+        assert_close(p.grad.numpy(), q.grad.numpy(), PARITY["float32"])
+    assert parameters[3].grad is None
 
 
 def test_one_parameter_and_none_have_a_norm_too():
@@ -45,7 +45,7 @@ def test_one_parameter_and_none_have_a_norm_too():
     assert utils.get_total_norm([p.grad]).item() == pytest.approx(1.0, abs=1e-5)
 
 
-def test_a_norm_that_is_no_number_is_refused_if_asked_before_anything_is_written():
+def test_a_nonfinite_norm_raises_before_writing():
     p = nn.Parameter(mg.zeros(2))
     p.grad = mg.tensor([math.inf, 1.0])
     with pytest.raises(ArgumentError, match="total norm of the gradients is non-finite, inf"):
@@ -54,15 +54,15 @@ def test_a_norm_that_is_no_number_is_refused_if_asked_before_anything_is_written
 
 
 @pytest.mark.parity
-def test_gradients_are_clipped_by_a_norm_that_is_known(torch):
-    mine, its = trained(mg, nn), trained(torch, torch.nn)
-    utils.clip_grads_with_norm_(mine, 1.0, mg.tensor(4.0), foreach=True)
-    torch.nn.utils.clip_grads_with_norm_(its, 1.0, torch.tensor(4.0))
-    for p, q in zip(mine[:3], its[:3], strict=True):
-        close(p.grad.numpy(), q.grad.numpy(), PARITY["float32"])
+def test_gradients_are_clipped_by_a_given_norm(torch):
+    parameters, torch_parameters = make_parameters(mg, nn), make_parameters(torch, torch.nn)
+    utils.clip_grads_with_norm_(parameters, 1.0, mg.tensor(4.0), foreach=True)
+    torch.nn.utils.clip_grads_with_norm_(torch_parameters, 1.0, torch.tensor(4.0))
+    for p, q in zip(parameters[:3], torch_parameters[:3], strict=True):
+        assert_close(p.grad.numpy(), q.grad.numpy(), PARITY["float32"])
 
 
-def test_values_are_clipped_one_by_one():
+def test_gradient_values_are_clamped():
     p = nn.Parameter(mg.zeros(3))
     p.grad = mg.tensor([-3.0, 0.5, 9.0])
     utils.clip_grad_value_([p], 1.0)
@@ -71,7 +71,7 @@ def test_values_are_clipped_one_by_one():
         utils.clip_grad_value_([p], -1.0)
 
 
-def test_parameters_go_to_one_line_and_back():
+def test_parameters_round_trip_through_a_vector():
     model, twin = nn.Linear(3, 2), nn.Linear(3, 2)
     line = utils.parameters_to_vector(model.parameters())
     assert line.shape == (8,)
@@ -87,17 +87,17 @@ def test_parameters_go_to_one_line_and_back():
 @pytest.mark.parity
 @pytest.mark.parametrize("batch_first", [True, False])
 @pytest.mark.parametrize("side", ["right", "left"])
-def test_sequences_are_padded_as_in_pytorch_and_come_back(torch, batch_first, side):
+def test_padding_equals_pytorchs_and_round_trips(torch, batch_first, side):
     rows = [np.arange(6.0).reshape(3, 2), np.ones((1, 2)), np.zeros((0, 2))]
     options = {"batch_first": batch_first, "padding_value": -1.0, "padding_side": side}
-    mine = utils.rnn.pad_sequence([mg.tensor(x) for x in rows], **options)
-    its = torch.nn.utils.rnn.pad_sequence([torch.tensor(x) for x in rows], **options)
-    assert mine.tolist() == its.tolist()
+    actual = utils.rnn.pad_sequence([mg.tensor(x) for x in rows], **options)
+    expected = torch.nn.utils.rnn.pad_sequence([torch.tensor(x) for x in rows], **options)
+    assert actual.tolist() == expected.tolist()
     if side == "right":
-        back = utils.rnn.unpad_sequence(mine, mg.tensor([3, 1, 0]), batch_first=batch_first)
+        back = utils.rnn.unpad_sequence(actual, mg.tensor([3, 1, 0]), batch_first=batch_first)
         assert [x.tolist() for x in back] == [x.tolist() for x in rows]
 
 
-def test_no_sequences_have_no_length():
+def test_padding_no_sequences_raises():
     with pytest.raises(ArgumentError, match="pad_sequence: expected at least one sequence"):
         utils.rnn.pad_sequence([])

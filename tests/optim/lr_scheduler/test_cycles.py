@@ -5,14 +5,14 @@ import pytest
 import minigrad as mg
 from minigrad.core.errors import ArgumentError
 from needs import needs
-from scheduled import close, optimizer_of
+from scheduler_cases import assert_close, optimizer_of
 
 needs("numpy")
 
 
 @pytest.mark.parity
-def test_restarts_can_be_told_where_they_are_between_epochs(torch):
-    found = []
+def test_restarts_accept_fractional_epochs(torch):
+    results = []
     for library in (mg, torch):
         optimizer = optimizer_of(library)
         scheduler = library.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=3, T_mult=2)
@@ -21,11 +21,11 @@ def test_restarts_can_be_told_where_they_are_between_epochs(torch):
             optimizer.step()
             scheduler.step(k / 4)
             rates.append(scheduler.get_last_lr())
-        found.append(rates)
-    close(*found)
+        results.append(rates)
+    assert_close(*results)
 
 
-def test_one_cycle_refuses_a_step_more_than_it_has():
+def test_one_cycle_raises_after_its_last_step():
     optimizer = optimizer_of(mg)
     scheduler = mg.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=3)
     for _ in range(3):

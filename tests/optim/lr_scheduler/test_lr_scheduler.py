@@ -10,7 +10,7 @@ import minigrad as mg
 from cases import merge_cases
 from minigrad.core.errors import ArgumentError, DTypeError
 from needs import needs
-from scheduled import ALL, JOINED, STEPS, close, lambdas, optimizer_of, seen
+from scheduler_cases import ALL, COMBINED, STEPS, assert_close, decay, optimizer_of, record_rates
 
 needs("numpy")
 
@@ -23,10 +23,10 @@ def test_rates_are_pytorch_s_for_100_steps(torch, name, options, kind):
     def make(schedulers, optimizer):
         return getattr(schedulers, name)(optimizer, **options)
 
-    close(seen(mg, make, kind), seen(torch, make, kind))
+    assert_close(record_rates(mg, make, kind), record_rates(torch, make, kind))
 
 
-def resumed(library, name, options, n):
+def rates_after_resume(library, name, options, n):
     """Return 30 rates of a scheduler created with `last_epoch` after `n` steps, for a restored optimizer."""
     first, optimizer = optimizer_of(library), optimizer_of(library)
     scheduler = getattr(library.optim.lr_scheduler, name)(first, **options)
@@ -35,27 +35,27 @@ def resumed(library, name, options, n):
         scheduler.step()
     optimizer.load_state_dict(copy.deepcopy(first.state_dict()))
     scheduler = getattr(library.optim.lr_scheduler, name)(optimizer, **options, last_epoch=n - 1)
-    found = []
+    results = []
     for _ in range(30):
-        found.append([group["lr"] for group in optimizer.param_groups])
+        results.append([group["lr"] for group in optimizer.param_groups])
         optimizer.step()
         scheduler.step()
-    return found
+    return results
 
 
 @pytest.mark.parity
 @merge_cases
 @pytest.mark.parametrize(("name", "options"), [x for x in ALL.values() if "T_mult" not in x[1]])
-def test_a_scheduler_made_in_the_middle_of_a_run_has_pytorch_s_rates(torch, name, options):
+def test_a_scheduler_created_during_a_run_sets_pytorchs_rates(torch, name, options):
     for n in (1, 2, 7, 10, 21):
-        close(resumed(mg, name, options, n), resumed(torch, name, options, n))
+        assert_close(rates_after_resume(mg, name, options, n), rates_after_resume(torch, name, options, n))
 
 
 def test_a_resumed_scheduler_sets_the_rates_of_the_uninterrupted_run():
     for name, options in [x for x in ALL.values() if x[0] not in ("StepLR", "MultiStepLR", "ConstantLR")]:
-        whole = seen(mg, lambda s, o, name=name, options=options: getattr(s, name)(o, **options))
+        whole = record_rates(mg, lambda s, o, name=name, options=options: getattr(s, name)(o, **options))
         for n in (1, 3, 10):
-            close(resumed(mg, name, options, n), [row[:2] for row in whole[n : n + 30]])
+            assert_close(rates_after_resume(mg, name, options, n), [row[:2] for row in whole[n : n + 30]])
     optimizer = mg.optim.SGD([mg.ones(1, requires_grad=True)], lr=0.0125)
     optimizer.param_groups[0]["initial_lr"] = 0.1
     assert mg.optim.lr_scheduler.ExponentialLR(optimizer, 0.5, last_epoch=2).get_last_lr() == [0.0125]
@@ -68,7 +68,7 @@ GROWING = [x for x in ALL.values() if not any(isinstance(y, list) for y in x[1].
 
 @merge_cases
 @pytest.mark.parametrize(("name", "options"), GROWING)
-def test_a_group_that_is_added_later_is_scheduled_from_then_on(name, options):
+def test_a_group_added_later_is_scheduled(name, options):
     optimizer = optimizer_of(mg)
     scheduler = getattr(mg.optim.lr_scheduler, name)(optimizer, **options)
     optimizer.add_param_group({"params": [mg.ones(2, requires_grad=True)], "lr": 0.1})
@@ -88,47 +88,47 @@ def test_added_groups_get_pytorch_s_rates_where_it_schedules_them(torch):
         if name in ("CosineAnnealingLR", "CosineAnnealingWarmRestarts", "OneCycleLR", "LambdaLR", "CyclicLR"):
             continue  # PyTorch raises ValueError of zip, and KeyError
         for n in (0, 1, 4, 7):
-            found = []
+            results = []
             for library in (mg, torch):
                 optimizer = optimizer_of(library)
                 scheduler = getattr(library.optim.lr_scheduler, name)(optimizer, **options)
-                told = [1.0] if name == "ReduceLROnPlateau" else []
+                metric = [1.0] if name == "ReduceLROnPlateau" else []
                 rates = []
                 for k in range(30):
                     if k == n:
                         optimizer.add_param_group({"params": [library.ones(2).requires_grad_()], "lr": 0.3})
                     optimizer.step()
-                    scheduler.step(*told)
+                    scheduler.step(*metric)
                     rates.append(list(scheduler.get_last_lr()))
-                found.append(rates)
-            close(*found)
+                results.append(rates)
+            assert_close(*results)
 
 
 @pytest.mark.parity
 @pytest.mark.filterwarnings("ignore:.*epoch.*")
-def test_step_can_be_told_the_epoch_as_in_pytorch(torch):
+def test_step_accepts_an_epoch_as_in_pytorch(torch):
     for name, options in [*ALL.values(), ("ReduceLROnPlateau", {"patience": 0})]:
-        found = []
+        results = []
         for library in (mg, torch):
             optimizer = optimizer_of(library)
             scheduler = getattr(library.optim.lr_scheduler, name)(optimizer, **options)
-            told = [1.0] if name == "ReduceLROnPlateau" else []
+            metric = [1.0] if name == "ReduceLROnPlateau" else []
             optimizer.step()
             rates = []
             for epoch in [(3,), (7,), (7,), (2,), (0,), (50,), (13,), *[()] * 5]:
-                scheduler.step(*told, *epoch)
+                scheduler.step(*metric, *epoch)
                 rates.append([*(group["lr"] for group in optimizer.param_groups), scheduler.last_epoch])
-            found.append(rates)
-        close(*found)
+            results.append(rates)
+        assert_close(*results)
 
 
-def test_an_epoch_that_is_told_is_deprecated_and_refused_where_others_count():
+def test_the_epoch_argument_is_deprecated_and_rejected_by_chains():
     optimizer = optimizer_of(mg)
     s = mg.optim.lr_scheduler
     optimizer.step()
-    with pytest.warns(UserWarning, match=re.escape("StepLR.step(epoch) is deprecated")) as told:
+    with pytest.warns(UserWarning, match=re.escape("StepLR.step(epoch) is deprecated")) as warned:
         s.StepLR(optimizer, 3).step(4)
-    assert told[0].filename == __file__
+    assert warned[0].filename == __file__
     with pytest.raises(
         ArgumentError, match=r"ChainedScheduler\.step: epoch is not supported: each scheduler has its own"
     ):
@@ -136,9 +136,9 @@ def test_an_epoch_that_is_told_is_deprecated_and_refused_where_others_count():
 
 
 @pytest.mark.parity
-def test_a_rate_that_is_a_tensor_stays_that_tensor_and_gets_pytorch_s_numbers(torch):
+def test_a_tensor_rate_is_updated_in_place_as_in_pytorch(torch):
     for name, options in [x for x in ALL.values() if not any(isinstance(y, list) for y in x[1].values())]:
-        found = []
+        results = []
         for library in (mg, torch):
             rate = library.tensor(0.1)
             optimizer = library.optim.SGD([library.ones(2).requires_grad_()], lr=rate, momentum=0.9)
@@ -150,9 +150,9 @@ def test_a_rate_that_is_a_tensor_stays_that_tensor_and_gets_pytorch_s_numbers(to
                 rates.append([float(rate), float(scheduler.get_last_lr()[0])])
             assert optimizer.param_groups[0]["lr"] is rate
             assert scheduler.get_last_lr()[0] is not rate
-            found.append(rates)
-        for row, its in zip(*found, strict=True):
-            assert row == pytest.approx(its, rel=1e-5, abs=1e-7), name
+            results.append(rates)
+        for row, expected in zip(*results, strict=True):
+            assert row == pytest.approx(expected, rel=1e-5, abs=1e-7), name
 
 
 def test_attributes_of_a_callable_object_are_saved_with_its_scheduler():
@@ -164,9 +164,9 @@ def test_attributes_of_a_callable_object_are_saved_with_its_scheduler():
             return self.by**e
 
     optimizer = optimizer_of(mg)
-    saved = mg.optim.lr_scheduler.LambdaLR(optimizer, [Falling(0.5), lambdas]).state_dict()
+    saved = mg.optim.lr_scheduler.LambdaLR(optimizer, [Falling(0.5), decay]).state_dict()
     assert saved["lr_lambdas"] == [{"by": 0.5}, None]
-    scheduler = mg.optim.lr_scheduler.LambdaLR(optimizer, [Falling(0.9), lambdas])
+    scheduler = mg.optim.lr_scheduler.LambdaLR(optimizer, [Falling(0.9), decay])
     scheduler.load_state_dict(saved)
     optimizer.step()
     scheduler.step()
@@ -174,15 +174,15 @@ def test_attributes_of_a_callable_object_are_saved_with_its_scheduler():
 
 
 @merge_cases
-@pytest.mark.parametrize("key", [*ALL, *JOINED])
-def test_a_saved_scheduler_goes_on_as_if_uninterrupted(key):
+@pytest.mark.parametrize("key", [*ALL, *COMBINED])
+def test_a_saved_scheduler_resumes_as_if_uninterrupted(key):
     def make(schedulers, optimizer):
-        if key in JOINED:
-            return JOINED[key](schedulers, optimizer)
+        if key in COMBINED:
+            return COMBINED[key](schedulers, optimizer)
         name, options = ALL[key]
         return getattr(schedulers, name)(optimizer, **options)
 
-    expected = seen(mg, make)
+    expected = record_rates(mg, make)
     first = optimizer_of(mg)
     scheduler = make(mg.optim.lr_scheduler, first)
     for _ in range(37):
@@ -201,7 +201,7 @@ def test_a_saved_scheduler_goes_on_as_if_uninterrupted(key):
     assert rates == [row[:2] for row in expected[37:]]
 
 
-def test_a_rate_that_somebody_changes_is_multiplied_further():
+def test_a_modified_rate_is_multiplied_further():
     optimizer = optimizer_of(mg)
     scheduler = mg.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
     optimizer.param_groups[0]["lr"] = 8.0
@@ -210,12 +210,12 @@ def test_a_rate_that_somebody_changes_is_multiplied_further():
     assert scheduler.get_last_lr() == [4.0, 0.01]
 
 
-def test_a_scheduler_that_steps_before_its_optimizer_is_warned_of_once():
+def test_stepping_before_the_optimizer_warns_once():
     optimizer = optimizer_of(mg)
     scheduler = mg.optim.lr_scheduler.StepLR(optimizer, 3)
-    with pytest.warns(UserWarning, match=re.escape("Detected call of StepLR.step() before optimizer.step()")) as told:
+    with pytest.warns(UserWarning, match=re.escape("Detected call of StepLR.step() before optimizer.step()")) as warned:
         scheduler.step()
-    assert told[0].filename == __file__
+    assert warned[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         scheduler.step()
@@ -224,7 +224,7 @@ def test_a_scheduler_that_steps_before_its_optimizer_is_warned_of_once():
         other.step()
 
 
-def test_a_scheduler_can_go_on_from_a_number_of_steps():
+def test_a_scheduler_can_resume_from_a_step_count():
     optimizer = optimizer_of(mg)
     with pytest.raises(
         ArgumentError, match=r"StepLR: param 'initial_lr' is not specified in param_groups\[0\] when resuming"
@@ -235,7 +235,7 @@ def test_a_scheduler_can_go_on_from_a_number_of_steps():
     assert mg.optim.lr_scheduler.LambdaLR(optimizer, lambda e: e, last_epoch=9).get_last_lr() == [1.0, 0.2]
 
 
-REFUSALS = [
+INVALID = [
     (lambda s, o: s.StepLR("SGD", 3), DTypeError, "StepLR: expected an Optimizer, but got a str."),
     (lambda s, o: s.StepLR(o, 0), ArgumentError, "StepLR: expected positive integer step_size, but got 0."),
     (
@@ -290,13 +290,13 @@ REFUSALS = [
 
 
 @merge_cases
-@pytest.mark.parametrize(("make", "error", "text"), REFUSALS, ids=range(len(REFUSALS)))
-def test_mistakes_are_named(make, error, text):
+@pytest.mark.parametrize(("make", "error", "text"), INVALID, ids=range(len(INVALID)))
+def test_invalid_arguments_raise(make, error, text):
     with pytest.raises(error, match=re.escape(text)):
         make(mg.optim.lr_scheduler, optimizer_of(mg))
 
 
-def test_a_scheduler_that_is_refused_changes_nothing():
+def test_a_rejected_scheduler_changes_nothing():
     optimizer = mg.optim.SGD([mg.ones(2, requires_grad=True)], lr=0.1)
     before = dict(optimizer.param_groups[0])
     with pytest.raises(DTypeError, match=r"LambdaLR: 0\.5 is a float; expected a callable"):

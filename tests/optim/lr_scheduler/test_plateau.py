@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as mg
 from needs import needs
-from scheduled import STEPS, close, optimizer_of
+from scheduler_cases import STEPS, assert_close, optimizer_of
 
 needs("numpy")
 
@@ -22,8 +22,8 @@ PLATEAUS = [
 
 @pytest.mark.parity
 @pytest.mark.parametrize("options", PLATEAUS, ids=str)
-def test_plateaus_lower_the_rate_where_pytorch_does(torch, options):
-    found = []
+def test_plateaus_reduce_the_rate_as_in_pytorch(torch, options):
+    results = []
     for library in (mg, torch):
         optimizer = optimizer_of(library)
         scheduler = library.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **options)
@@ -31,13 +31,13 @@ def test_plateaus_lower_the_rate_where_pytorch_does(torch, options):
         for k in range(STEPS):
             scheduler.step(math.cos(k / 3.0) / (1 + k % 17))
             rates.append([*(group["lr"] for group in optimizer.param_groups), *scheduler.get_last_lr()])
-        found.append(rates)
-    close(*found)
-    assert found[0][0] != found[0][-1]
+        results.append(rates)
+    assert_close(*results)
+    assert results[0][0] != results[0][-1]
 
 
-def test_a_saved_plateau_goes_on_as_if_uninterrupted():
-    found = []
+def test_a_saved_plateau_resumes_as_if_uninterrupted():
+    results = []
     for interrupted in (False, True):
         optimizer = optimizer_of(mg)
         scheduler = mg.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=2, cooldown=3)
@@ -49,6 +49,6 @@ def test_a_saved_plateau_goes_on_as_if_uninterrupted():
                 optimizer.load_state_dict(saved[0])
                 scheduler.load_state_dict(saved[1])
             scheduler.step(mg.tensor(1.0 + k % 5))
-        found.append((scheduler.get_last_lr(), scheduler.state_dict()))
-    assert found[0] == found[1]
-    assert found[0][0][0] < 0.1
+        results.append((scheduler.get_last_lr(), scheduler.state_dict()))
+    assert results[0] == results[1]
+    assert results[0][0][0] < 0.1

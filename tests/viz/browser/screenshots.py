@@ -20,7 +20,7 @@ from needs import chromium
 OUT = Path("screenshots")
 
 # Viewport width, height, and browser options. At 200% zoom a page has half its width.
-WAYS = {
+VIEWS = {
     "light": (1280, 900, {}),
     "dark": (1280, 900, {"color_scheme": "dark"}),
     "zoom": (640, 450, {"device_scale_factor": 2}),
@@ -52,7 +52,7 @@ PANELS = {
     "fit": ["=0.7", "click:Fit"],
     "model": ["End", "click:Fit"],
 }
-MOST = ["light", "dark", "zoom", "narrow"]
+COMMON_VIEWS = ["light", "dark", "zoom", "narrow"]
 WIDTHS = ["narrow", "narrow_dark", "book", "book_dark", "light", "dark"]
 # What each kind of user sees first, and during a backward pass, at each width and in both themes.
 REVIEW = ["tour", "neuron", "cross_entropy", "values", "transformer", "cnn", "recorded", "not_a_number", "signs"]
@@ -64,7 +64,7 @@ SHOTS = [
         for graph in ("scalars", "mlp", "transformer")
         for moment in ("start", "forward", "backward", "end")
         if (graph, moment) != ("transformer", "backward")
-        for way in MOST
+        for way in COMMON_VIEWS
     ),
     *((graph, panel, way) for graph in ("scalars", "mlp") for panel in PANELS for way in ("light", "dark")),
     *(("transformer", panel, "light") for panel in ("all-open", "all-closed", "fit", "table")),
@@ -88,14 +88,14 @@ def main(words: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
         browser = playwright.chromium.launch(executable_path=chromium(), args=flags)
-        for graph, moment, way in SHOTS:
-            name = f"{graph}-{moment}-{way}.png"
+        for graph, moment, view in SHOTS:
+            name = f"{graph}-{moment}-{view}.png"
             if not all(word in name for word in words):
                 continue
             path = Path(folder) / f"{graph}.html"
             if not path.exists():
                 write(graph, path)
-            width, height, options = WAYS[way]
+            width, height, options = VIEWS[view]
             page = browser.new_page(viewport={"width": width, "height": height}, **options)
             page.on("pageerror", lambda error, name=name: print(name, error, file=sys.stderr))
             page.goto(path.as_uri())
@@ -129,12 +129,12 @@ def act(page, keys: list[str]) -> None:
     for key in keys:
         if key.startswith("="):
             scrub = page.get_by_role("slider", name="Position").first
-            place = f"one => {{ one.value = Math.round(one.max * {key[1:]}); one.dispatchEvent(new Event('input')); }}"
-            scrub.evaluate(place)
+            script = f"one => {{ one.value = Math.round(one.max * {key[1:]}); one.dispatchEvent(new Event('input')); }}"
+            scrub.evaluate(script)
         elif key.startswith("click:"):
-            found = page.get_by_role("button", name=key[6:])
-            if found.count():
-                found.first.click()
+            buttons = page.get_by_role("button", name=key[6:])
+            if buttons.count():
+                buttons.first.click()
         else:
             page.keyboard.press(key)
         page.wait_for_timeout(50)

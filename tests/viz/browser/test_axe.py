@@ -20,16 +20,16 @@ def pages(tmp_path_factory):
     """The exported page of a sample graph, by name."""
     folder = tmp_path_factory.mktemp("pages")
 
-    def made(name):
+    def file_uri(name):
         path = folder / f"{name}.html"
         if not path.exists():
             path.write_text(to_html(getattr(sample_graphs, name)()), encoding="utf-8")
         return path.as_uri()
 
-    return made
+    return file_uri
 
 
-def opened(page, address):
+def open_page(page, address):
     needs("npm packages")
     page.goto(address)
     button = page.get_by_role("button", name="Step forward").first
@@ -39,21 +39,21 @@ def opened(page, address):
     return page
 
 
-def faults(page, where="document"):
+def axe_violations(page, context="document"):
     """Return every violation that axe-core finds; in `make nightly` also colour contrast in the dark theme, which other
     tests below cover in part.
     """
     if not page.evaluate("typeof axe === 'object'"):
         page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate(f"axe.run({where}, {{resultTypes: ['violations']}})")["violations"]
+    violations = page.evaluate(f"axe.run({context}, {{resultTypes: ['violations']}})")["violations"]
     if NIGHTLY:
         page.emulate_media(color_scheme="dark")
         only = "{runOnly: ['color-contrast'], resultTypes: ['violations']}"
-        found += page.evaluate(f"axe.run('.minigrad-player', {only})")["violations"]
+        violations += page.evaluate(f"axe.run('.minigrad-player', {only})")["violations"]
         page.emulate_media(color_scheme="light")
     return [
         f"{one['id']}: {node['target']} {node['html'][:160]} {node['failureSummary'][:200]}"
-        for one in found
+        for one in violations
         for node in one["nodes"]
     ]
 
@@ -67,69 +67,69 @@ def two_runs():
     return compare(run(0.25), run(0.5))
 
 
-def a_training():
+def watched_training():
     model, x = mg.nn.Sequential(mg.nn.Linear(2, 4), mg.nn.ReLU(), mg.nn.Linear(4, 1)), mg.ones(8, 2)
     with mg.no_grad():
         model[0].bias[:] = -10.0
-    with watch(model) as seen:
+    with watch(model) as watch_:
         for _ in range(3):
             loss = model(x).sum()
             loss.backward()
-            seen.log(loss)
-    return seen
+            watch_.log(loss)
+    return watch_
 
 
-@pytest.mark.parametrize("made", [two_runs, a_training])
+@pytest.mark.parametrize("make", [two_runs, watched_training])
 @pytest.mark.parametrize("theme", THEMES)
-def test_nothing_is_wrong_in_a_page_without_a_player(page, tmp_path, made, theme):
+def test_pages_without_a_player_are_accessible(page, tmp_path, make, theme):
     needs("npm packages")
-    made().save(tmp_path / "page.html")
+    make().save(tmp_path / "page.html")
     page.emulate_media(color_scheme=theme)
     page.goto((tmp_path / "page.html").as_uri())
     page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
-    assert [(one["id"], [node["html"][:160] for node in one["nodes"]]) for one in found] == []
+    violations = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    assert [(one["id"], [node["html"][:160] for node in one["nodes"]]) for one in violations] == []
 
 
 @pytest.mark.parametrize("graph", ["not_a_number", *["scalars", "transformer"] * NIGHTLY])
-def test_nothing_is_wrong_at_any_moment(page, pages, graph):
-    opened(page, pages(graph))
+def test_every_position_is_accessible(page, pages, graph):
+    open_page(page, pages(graph))
     for keys in (["Home"], ["."], ["End"]):
         for key in keys:
             page.keyboard.press(key)
         page.wait_for_timeout(50)
-        assert faults(page) == []
+        assert axe_violations(page) == []
 
 
-def test_nothing_is_wrong_in_any_panel(page, pages):
-    opened(page, pages("not_a_number"))
+def test_every_panel_is_accessible(page, pages):
+    open_page(page, pages("not_a_number"))
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     for name, key in choose_cases(list(PANELS.items()), "panels", 3):
         page.get_by_role("button", name="Step forward").first.focus()
         page.keyboard.press(key)
         page.wait_for_timeout(50)
-        assert (name, faults(page)) == (name, [])
+        assert (name, axe_violations(page)) == (name, [])
         page.keyboard.press("Escape")
 
 
 @pytest.mark.nightly
-def test_nothing_is_wrong_with_sliders_and_blocks_closed(page, pages):
-    opened(page, pages("scalars")).keyboard.press("w")
-    assert faults(page) == []
-    opened(page, pages("transformer"))
+def test_sliders_and_closed_blocks_are_accessible(page, pages):
+    open_page(page, pages("scalars")).keyboard.press("w")
+    assert axe_violations(page) == []
+    open_page(page, pages("transformer"))
     page.get_by_role("button", name="Collapse all blocks").click()
-    assert faults(page) == []
+    assert axe_violations(page) == []
 
 
 @pytest.mark.nightly
-def test_nothing_is_wrong_with_the_canvas_of_a_large_graph(page, pages):
-    opened(page, pages("large"))
+def test_the_canvas_of_a_large_graph_is_accessible(page, pages):
+    open_page(page, pages("large"))
     page.get_by_role("button", name="Expand all blocks").click()
-    assert faults(page, "'.minigrad-player'") == []
+    assert axe_violations(page, "'.minigrad-player'") == []
     page.get_by_role("button", name="Fit").click()
     page.locator(".place canvas").wait_for()
-    assert faults(page, "'.minigrad-player'") == []
+    assert axe_violations(page, "'.minigrad-player'") == []
 
 
 # The contrast of each text with its background, in WCAG's measure. A text of a drawing has as background the last
@@ -190,12 +190,12 @@ root => {
 
 
 @cross(1, theme=choose_cases(THEMES, "texts", 1), graph=["scalars", "mlp", "not_a_number"])
-def test_each_text_stands_out_from_its_ground(watched, pages, graph, theme):
-    page = opened(watched(color_scheme=theme), pages(graph))
+def test_each_text_has_enough_contrast(watched, pages, graph, theme):
+    page = open_page(watched(color_scheme=theme), pages(graph))
     root = page.locator(".app").first
     for key in ["Home", ".", ".", "End", "t", "a", "w", "p"]:
         page.keyboard.press(key)
         page.wait_for_timeout(700 if key in (".", "End") else 50)  # until the animation of a value ends
-        texts = root.evaluate(CONTRASTS)
-        assert len(texts) > 20
-        assert [(key, text, round(ratio, 2)) for text, ratio in texts if ratio < 4.5] == []
+        ratios = root.evaluate(CONTRASTS)
+        assert len(ratios) > 20
+        assert [(key, text, round(ratio, 2)) for text, ratio in ratios if ratio < 4.5] == []

@@ -8,14 +8,14 @@ import pytest
 import sample_graphs
 from minigrad_viz import to_html
 from minigrad_viz.pictures.frontend import script
-from played import Played, scalar_graph, tensor_graph
+from playback import Playback, scalar_graph, tensor_graph
 from tiers import NIGHTLY, cross
 
 NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
 
 # The scale of the drawing, whether all of it is visible, and whether the current item is (the leftmost one before
 # the first step).
-SEEN = """
+MEASURE_VIEW = """
 () => {
   const root = document.querySelector(".minigrad-player").shadowRoot;
   const view = root.querySelector(".mg-view");
@@ -34,7 +34,7 @@ SEEN = """
 }
 """
 # The visible fraction of the drawing's width, and the fraction that the minimap's frame shows.
-MAPPED = """
+MEASURE_MINIMAP = """
 () => {
   const root = document.querySelector(".minigrad-player").shadowRoot;
   const [view, stage, frame] = [".mg-view", ".mg-stage", ".minimap .seen"].map((name) => root.querySelector(name));
@@ -42,19 +42,19 @@ MAPPED = """
   return [view.clientWidth / stage.offsetWidth, frame.width.baseVal.value / width];
 }
 """
-READABLE = 0.8  # fraction of the natural size
+MIN_SCALE = 0.8  # fraction of the natural size
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """Return the page of a wide graph by name; each is written once."""
-    folder, made = tmp_path_factory.mktemp("wide"), {}
+    folder, paths = tmp_path_factory.mktemp("wide"), {}
 
     def page_of(name):
-        if name not in made:
-            made[name] = folder / f"{name}.html"
-            made[name].write_text(to_html(getattr(sample_graphs, name)()), encoding="utf-8")
-        return made[name].as_uri()
+        if name not in paths:
+            paths[name] = folder / f"{name}.html"
+            paths[name].write_text(to_html(getattr(sample_graphs, name)()), encoding="utf-8")
+        return paths[name].as_uri()
 
     return page_of
 
@@ -70,30 +70,30 @@ def opened(watched, pages):
     return open_
 
 
-def seen(page):
+def measure_view(page):
     page.wait_for_timeout(60)  # a few frames, since scrolling happens in the next one
-    return page.evaluate(SEEN)
+    return page.evaluate(MEASURE_VIEW)
 
 
 @cross(1, width=[400, 1200], name=["gpt", "cnn", "large"])
-def test_wide_graph_is_first_seen_where_it_can_be_read_at_the_present_moment(opened, width, name):
+def test_a_wide_graph_starts_readable_at_the_current_item(opened, width, name):
     page = opened(name, width)
-    first = seen(page)
-    assert (first["scale"] >= READABLE, first["all"], first["inside"]) == (True, False, True)
+    first = measure_view(page)
+    assert (first["scale"] >= MIN_SCALE, first["all"], first["inside"]) == (True, False, True)
     page.get_by_role("button", name="First").click()
-    assert seen(page)["inside"]
+    assert measure_view(page)["inside"]
 
 
 @pytest.mark.parametrize(("name", "width"), [("neuron", 700), ("neuron", 1280), ("expression", 1280), ("mlp", 1280)])
-def test_a_graph_of_a_few_nodes_is_first_seen_whole(opened, width, name):
+def test_a_small_graph_is_entirely_visible(opened, width, name):
     page = opened(name, width)
-    first = seen(page)
+    first = measure_view(page)
     assert (first["all"], first["scale"] >= 0.7, page.locator(".minimap:visible").count()) == (True, True, 0)
     tab = page.get_by_role("button", name="What if").bounding_box()
     assert tab["y"] + tab["height"] < 400, "the controls are within reach"
 
 
-def test_small_cards_say_the_index_of_a_block_and_the_operation_of_a_node_where_their_names_do_not_fit(opened):
+def test_small_cards_show_indices_and_operations_if_names_do_not_fit(opened):
     page = opened("values", 400)
     names = [name for name in page.locator(".minigrad-player .block .name").all_text_contents() if name]
     assert sorted(names) == sorted(f"[{k}]" for k in (*range(7), *range(5), 0))
@@ -110,32 +110,32 @@ def test_small_cards_say_the_index_of_a_block_and_the_operation_of_a_node_where_
     ]
 
 
-def test_operands_are_no_longer_called_too_far_away_once_the_player_has_a_size(opened):
+def test_operands_out_of_view_are_updated_after_a_resize(opened):
     page = opened("neuron", 1280)
-    player, away = page.locator(".minigrad-player"), page.locator(".minigrad-player .mg-away")
+    player, out_of_view = page.locator(".minigrad-player"), page.locator(".minigrad-player .mg-away")
     player.evaluate("one => { one.style.display = 'none'; }")
     page.wait_for_timeout(100)
     for name in ("first", "forward"):
         page.locator(f".minigrad-player .key.{name}").dispatch_event("click")
-    assert away.text_content() == "← w   ← x"
+    assert out_of_view.text_content() == "← w   ← x"
     player.evaluate("one => { one.style.display = ''; }")
     page.wait_for_timeout(100)
-    assert away.text_content() == ""
+    assert out_of_view.text_content() == ""
 
 
-def test_small_cards_become_larger_where_there_is_room(opened):
-    assert seen(opened("cross_entropy", 830))["scale"] > 1.1
+def test_small_cards_grow_if_there_is_room(opened):
+    assert measure_view(opened("cross_entropy", 830))["scale"] > 1.1
 
 
-def test_a_graph_fits_its_place_until_the_reader_chooses_a_size(opened):
+def test_a_graph_fits_until_the_user_zooms(opened):
     page = opened("neuron", 1280)
     for width in (700, 830):
         page.set_viewport_size({"width": width, "height": 900})
-        assert seen(page)["all"]
+        assert measure_view(page)["all"]
     page.get_by_role("button", name="Zoom in").click()
-    chosen = seen(page)["scale"]
+    chosen = measure_view(page)["scale"]
     page.set_viewport_size({"width": 1280, "height": 900})
-    assert seen(page)["scale"] == pytest.approx(chosen)
+    assert measure_view(page)["scale"] == pytest.approx(chosen)
 
 
 def test_view_follows_each_step(opened):
@@ -143,35 +143,35 @@ def test_view_follows_each_step(opened):
     page.get_by_role("button", name="Step forward").first.focus()
     for key in ["Home", *["ArrowRight"] * 4, "End", *["ArrowLeft"] * 2]:
         page.keyboard.press(key)
-        assert seen(page)["inside"]
+        assert measure_view(page)["inside"]
 
 
-def test_fit_shows_all_and_then_goes_back_to_where_the_moment_can_be_read(opened):
+def test_fit_toggles_between_everything_and_the_current_item(opened):
     page = opened("gpt", 1200)
     fit = page.get_by_role("button", name="Fit")
     fit.click()
-    whole = seen(page)
-    assert (whole["all"], whole["scale"] < 0.5) == (True, True)
+    fitted = measure_view(page)
+    assert (fitted["all"], fitted["scale"] < 0.5) == (True, True)
     fit.click()
-    back = seen(page)
-    assert (back["scale"] >= READABLE, back["inside"]) == (True, True)
+    back = measure_view(page)
+    assert (back["scale"] >= MIN_SCALE, back["inside"]) == (True, True)
 
 
-def test_keys_make_the_drawing_larger_and_smaller_and_show_all_of_it(opened):
+def test_keys_zoom_and_fit(opened):
     page = opened("gpt", 1200)
     page.get_by_role("button", name="Step forward").first.focus()
-    before = seen(page)["scale"]
+    before = measure_view(page)["scale"]
     page.keyboard.press("+")
-    assert seen(page)["scale"] == pytest.approx(1.25 * before, rel=1e-3)
+    assert measure_view(page)["scale"] == pytest.approx(1.25 * before, rel=1e-3)
     page.keyboard.press("-")
-    assert seen(page)["scale"] == pytest.approx(before, rel=1e-3)
+    assert measure_view(page)["scale"] == pytest.approx(before, rel=1e-3)
     page.keyboard.press("0")
-    assert seen(page)["all"]
+    assert measure_view(page)["all"]
     page.keyboard.press("0")
-    assert seen(page)["inside"]
+    assert measure_view(page)["inside"]
 
 
-def test_call_that_raised_is_said_to_have_raised_and_not_to_be_computed(opened):
+def test_a_call_that_raised_is_labelled_so(opened):
     page = opened("broken_model", 1200)
     assert page.locator(".say .words").inner_text().endswith("conv2d raised an error.")
     page.get_by_role("button", name="Alarms").click()
@@ -180,18 +180,18 @@ def test_call_that_raised_is_said_to_have_raised_and_not_to_be_computed(opened):
     assert "computed" not in page.locator(".say [aria-live]").text_content()
 
 
-def test_the_small_map_follows_when_the_place_of_the_player_becomes_wider_or_narrower(opened):
+def test_the_minimap_follows_the_width_of_the_player(opened):
     page = opened("gpt", 900)
     for width in (900, 700, 1000):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_timeout(60)
-        there, told = page.evaluate(MAPPED)
-        assert there < 0.95
-        assert told == pytest.approx(there, abs=0.02)
+        visible, shown = page.evaluate(MEASURE_MINIMAP)
+        assert visible < 0.95
+        assert shown == pytest.approx(visible, abs=0.02)
 
 
 # For each player of the page the items outside its viewport.
-OUTSIDE = """
+FIND_OUTSIDE = """
 () => [...document.querySelectorAll(".minigrad-player")].map(({ shadowRoot: root }) => {
   const around = root.querySelector(".mg-view").getBoundingClientRect();
   const out = ({ left, right, top, bottom }) =>
@@ -204,7 +204,7 @@ OUTSIDE = """
 
 # Steps through a graph; returns the positions at which the current node is outside the viewport, or an operand of
 # it is neither in the viewport nor named below the drawing, with the missing nodes.
-STEPPED = """
+STEP_THROUGH = """
 async ([text, width]) => {
   document.body.replaceChildren(document.body.appendChild(document.createElement("div")));
   const host = document.body.firstElementChild;
@@ -247,21 +247,21 @@ def test_the_node_of_each_step_is_in_view_with_its_operands(watched, start):
     for seed in range(start, start + 5):
         graph = scalar_graph(seed)[0] if seed % 2 else tensor_graph(seed)
         width = [400, 700, 1280][seed % 3]
-        assert page.evaluate(STEPPED, [Played(graph).trace.json(full=True), width]) == [], (seed, width)
+        assert page.evaluate(STEP_THROUGH, [Playback(graph).trace.json(full=True), width]) == [], (seed, width)
 
 
 def figures_of(lesson):
     """Return the graphs of a stored lesson as its page shows them."""
     (path,) = NOTEBOOKS.glob(f"{lesson:02}_*.ipynb")
     cells = nbformat.read(path, as_version=4).cells
-    shown = [
+    outputs = [
         output.data.get("text/html", "") for cell in cells for output in cell.get("outputs", ()) if "data" in output
     ]
-    return [html for html in map("".join, shown) if "minigrad-trace" in html]
+    return [html for html in map("".join, outputs) if "minigrad-trace" in html]
 
 
 @pytest.mark.parametrize("width", [400, 700, 830, 1280])
-def test_graphs_of_the_first_four_lessons_are_seen_whole_at_every_width(watched, tmp_path, width):
+def test_graphs_of_the_first_four_lessons_fit_at_every_width(watched, tmp_path, width):
     figures = [figure for lesson in (1, 2, 3, 4) for figure in figures_of(lesson)]
     assert len(figures) > 12
     path = tmp_path / "lessons.html"
@@ -270,6 +270,6 @@ def test_graphs_of_the_first_four_lessons_are_seen_whole_at_every_width(watched,
     page = watched(width=width)
     page.goto(path.as_uri())
     page.wait_for_timeout(300)
-    outside = page.evaluate(OUTSIDE)
+    outside = page.evaluate(FIND_OUTSIDE)
     assert len(outside) == len(figures)
     assert outside == [[]] * len(figures)

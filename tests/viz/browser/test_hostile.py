@@ -5,7 +5,7 @@ from minigrad_viz import export, step, to_svg, tour
 from minigrad_viz.pictures.frontend import script
 from minigrad_viz.pictures.html import figure
 from minigrad_viz.trace import to_trace
-from views import show
+from widget_page import show_widget
 
 RUN = "globalThis.ran=1"
 LABELS = [
@@ -29,7 +29,7 @@ def hostile():
         return y.tanh()
 
 
-def go_through(page):
+def use_player(page):
     """Opens every panel, searches, and steps to the end."""
     for name in ("What if", "Table", "Breakpoints", "Alarms", "Search"):
         page.get_by_role("button", name=name).first.click()
@@ -42,7 +42,7 @@ def go_through(page):
     page.get_by_role("button", name="Predict").first.click()
 
 
-def nothing_ran(page):
+def assert_nothing_ran(page):
     page.wait_for_timeout(100)
     assert page.evaluate("globalThis.ran") is None
     assert page.locator("img:not([src^='data:image/svg'])").count() == 0
@@ -53,8 +53,8 @@ def test_nothing_runs_in_an_exported_page_with_a_tour(page, tmp_path):
     export(player, tmp_path / "y.html")
     page.goto((tmp_path / "y.html").as_uri())
     page.get_by_role("button", name="Go on").click()
-    go_through(page)
-    nothing_ran(page)
+    use_player(page)
+    assert_nothing_ran(page)
 
 
 def test_nothing_runs_in_the_output_of_a_notebook_nor_in_a_picture(page, tmp_path):
@@ -62,14 +62,14 @@ def test_nothing_runs_in_the_output_of_a_notebook_nor_in_a_picture(page, tmp_pat
     text = f'<!doctype html><meta charset="utf-8"><title>A page</title>{to_svg(y)}{figure(to_trace(y))}'
     (tmp_path / "page.html").write_text(f"{text}<script>{script()}</script>", encoding="utf-8")
     page.goto((tmp_path / "page.html").as_uri())
-    go_through(page)
-    nothing_ran(page)
+    use_player(page)
+    assert_nothing_ran(page)
     export(y, tmp_path / "y.svg")
     page.goto((tmp_path / "y.svg").as_uri())
     assert page.evaluate("globalThis.ran") is None
 
 
 def test_nothing_runs_in_a_widget(page):
-    show(page, step(hostile()))
-    go_through(page)
-    nothing_ran(page)
+    show_widget(page, step(hostile()))
+    use_player(page)
+    assert_nothing_ran(page)

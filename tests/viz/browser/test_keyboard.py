@@ -46,23 +46,23 @@ def opened(page, tmp_path):
 
 
 def focus(page):
-    now = page.evaluate(FOCUS)
-    assert now is not None, "the focus is lost"
-    return now
+    focused = page.evaluate(FOCUS)
+    assert focused is not None, "the focus is lost"
+    return focused
 
 
 def tab_to(page, name, back=False):
     """Press Tab until an element of this name has the focus; fail if it is not reached."""
-    passed = []
+    visited = []
     for _ in range(60):
         page.keyboard.press("Shift+Tab" if back else "Tab")
-        now = page.evaluate(FOCUS)
-        if now is None:
+        focused = page.evaluate(FOCUS)
+        if focused is None:
             continue
-        passed.append(now)
-        if re.search(name, now["name"]):
-            return passed
-    pytest.fail(f"{name} is not reached by Tab: {[one['name'] for one in passed]}")
+        visited.append(focused)
+        if re.search(name, focused["name"]):
+            return visited
+    pytest.fail(f"{name} is not reached by Tab: {[one['name'] for one in visited]}")
 
 
 def press(page, *keys):
@@ -75,11 +75,11 @@ def count(page):
     return page.locator(".count").first.inner_text()
 
 
-def said(page):
+def announced(page):
     return page.locator(".say [aria-live]").first.text_content()
 
 
-def test_tab_goes_through_all_in_the_order_in_which_it_stands(opened):
+def test_tab_follows_the_visual_order(opened):
     page = opened("mlp")
     page.locator(".item").first.click()
     page.get_by_role("button", name="First").focus()
@@ -88,36 +88,36 @@ def test_tab_goes_through_all_in_the_order_in_which_it_stands(opened):
     names = [one["name"] for one in passed]
     order = ["Back", "Play", "Step forward", "Last", "Position", "edge", "op", "Speed", "Help"]
     order += ["What if", "Table", "Breakpoints", "Alarms", "Search", "Run to here", "Stop here"]
-    at = [next((k for k, one in enumerate(names) if re.search(name, one, re.I)), -1) for name in order]
-    assert -1 not in at, list(zip(order, at, strict=True))
-    assert at == sorted(at), list(zip(order, at, strict=True))
+    positions = [next((k for k, one in enumerate(names) if re.search(name, one, re.I)), -1) for name in order]
+    assert -1 not in positions, list(zip(order, positions, strict=True))
+    assert positions == sorted(positions), list(zip(order, positions, strict=True))
     assert sum(bool(one["item"]) for one in passed) == 1  # the drawing is one tab stop: arrow keys move within it
 
 
-def test_every_step_is_said(opened):
+def test_every_step_is_announced(opened):
     page = opened("expression")
     press(page, "Home")
-    sentences = [said(page)]
+    sentences = [announced(page)]
     while not count(page).startswith("15 "):
         press(page, "ArrowRight")
         page.wait_for_timeout(20)
-        sentences.append(said(page))
+        sentences.append(announced(page))
     assert len(set(sentences)) == 16, sentences
     assert sentences[11].endswith("added to the gradient of a: 1.0 plus 1.80056e−06 is 1.0, 2 of 3.")
 
 
-def test_arrows_step_and_with_alt_they_walk_along_the_edges(opened):
+def test_arrows_step_and_alt_arrows_follow_edges(opened):
     page = opened("expression")
     press(page, "Home", "ArrowRight", "ArrowRight", "ArrowLeft")
     assert count(page) == "1 / 15"
     press(page, "End")
     assert count(page) == "15 / 15"
     press(page, "Alt+ArrowRight")
-    seen = {focus(page)["item"]}
+    items = {focus(page)["item"]}
     for _ in range(12):
         press(page, "Alt+ArrowRight")
-        seen.add(focus(page)["item"])
-    assert len(seen) >= 3
+        items.add(focus(page)["item"])
+    assert len(items) >= 3
     for _ in range(12):
         press(page, "Alt+ArrowLeft")
     assert "leaf" in focus(page)["name"]
@@ -150,10 +150,10 @@ def test_keys_work_on_a_page_with_one_player_without_a_click(page, tmp_path):
     page.get_by_role("button", name="Pause").first.wait_for()
 
 
-def test_of_several_players_the_one_touched_last_has_the_keys(page, tmp_path):
-    whole = to_html(sample_graphs.expression())
-    figure = re.search(r"<figure class=\"minigrad\".*?</figure>", whole, re.DOTALL)[0]
-    two = whole.replace(figure, f'<input id="field"><p id="words">Words.</p>{figure}{figure}')
+def test_the_last_clicked_player_receives_keys(page, tmp_path):
+    html = to_html(sample_graphs.expression())
+    figure = re.search(r"<figure class=\"minigrad\".*?</figure>", html, re.DOTALL)[0]
+    two = html.replace(figure, f'<input id="field"><p id="words">Words.</p>{figure}{figure}')
     path = tmp_path / "two.html"
     path.write_text(two, encoding="utf-8")
     page.goto(path.as_uri())
@@ -213,7 +213,7 @@ def test_blocks_open_and_close_by_keyboard(opened):
     assert frames.count() == 2
 
 
-def test_a_frame_closes_from_within_the_drawing_and_the_focus_stays_there(opened):
+def test_a_frame_closes_by_key_and_keeps_the_focus(opened):
     page = opened("mlp")
     tab_to(page, ", (leaf|operation|constant)")
     for _ in range(3):
@@ -227,7 +227,7 @@ def test_a_frame_closes_from_within_the_drawing_and_the_focus_stays_there(opened
 
 
 @pytest.mark.parametrize("key", choose_cases(["p", "w", "t", "s", "a", "/"], "panels", 1))
-def test_each_panel_opens_and_is_left(opened, key):
+def test_each_panel_opens_and_can_be_left(opened, key):
     page = opened("scalars")
     press(page, "Home", "ArrowRight", key)
     assert page.locator(".panel:visible, .predict:visible, .table:visible").count() >= 1
@@ -258,7 +258,7 @@ def test_predict_by_keyboard(opened):
     assert verdict.get_attribute("data-verdict") == "shown"
 
 
-def test_help_opens_and_gives_the_focus_back(opened):
+def test_help_opens_and_restores_the_focus(opened):
     page = opened("scalars")
     tab_to(page, "Step forward")
     press(page, "?")
@@ -268,7 +268,7 @@ def test_help_opens_and_gives_the_focus_back(opened):
     assert "Step forward" in focus(page)["name"]
 
 
-def test_the_table_is_in_step(opened):
+def test_the_table_follows_the_steps(opened):
     page = opened("expression")
     page.locator(".item").first.click()
     page.get_by_role("button", name="Follow the steps").click()
@@ -283,7 +283,7 @@ def test_the_table_is_in_step(opened):
         assert page.locator(".inspector dl").inner_text().count(gradient)
 
 
-def test_nothing_moves_for_who_asked_for_that(page, tmp_path):
+def test_reduced_motion_disables_animations(page, tmp_path):
     path = tmp_path / "y.html"
     path.write_text(to_html(sample_graphs.expression()), encoding="utf-8")
     page.goto(path.as_uri())

@@ -45,10 +45,10 @@ with watch(model) as w:
     """
 from pathlib import Path
 from minigrad.distributed import Sweep
-from minigrad.distributed.sweeps.plan import planned
+from minigrad.distributed.sweeps.plan import make_plan
 Path("sweep").mkdir()
-sweep = Sweep(planned("sweep", goal="min loss", grid={"lr": [0.1, 0.2]}), Path("sweep"))
-sweep.trials[0].hear(sweep.plan, 1, 0.5, {"loss": 0.5})
+sweep = Sweep(make_plan("sweep", goal="min loss", grid={"lr": [0.1, 0.2]}), Path("sweep"))
+sweep.trials[0].record_epoch(sweep.plan, 1, 0.5, {"loss": 0.5})
 sweep.trials[0].state = "done"
 sweep.save()
 """,
@@ -56,7 +56,7 @@ sweep.save()
 
 
 def notebook(cells):
-    made = [
+    cell_dicts = [
         {
             "cell_type": "code",
             "id": f"cell{i}",
@@ -68,14 +68,14 @@ def notebook(cells):
         for i, cell in enumerate(cells)
     ]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    return json.dumps({"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
+    return json.dumps({"cells": cell_dicts, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
 
 
 @pytest.fixture
 def opened(tmp_path, watched):
     (tmp_path / "player.ipynb").write_text(notebook(CELLS), encoding="utf-8")
     with Lab(tmp_path) as lab:
-        yield lab.opened(watched, "player.ipynb")
+        yield lab.open_notebook(watched, "player.ipynb")
 
 
 def run_cell(page, index):
@@ -94,7 +94,7 @@ def run_cell(page, index):
     return cell
 
 
-def counted(cell, text):
+def wait_for_count(cell, text):
     try:
         cell.locator(".count", has_text=text).first.wait_for()
     except Exception as error:
@@ -103,20 +103,20 @@ def counted(cell, text):
         raise
 
 
-def keys_stay_in_the_player(page, cell):
+def assert_keys_stay_in_the_player(page, cell):
     """After a click in a player, keys go to the player, including those with a meaning in the notebook."""
     cells = page.locator(".jp-Cell")
     before = (cells.count(), page.locator(".jp-CodeCell").count())
     cell.locator(".jp-InputPrompt").click()  # select the cell
-    for place in (".say", ".mg-view", "g.item"):
-        cell.locator(place).first.click()
+    for selector in (".say", ".mg-view", "g.item"):
+        cell.locator(selector).first.click()
         page.keyboard.press("Home")
-        counted(cell, "0 / 7")
+        wait_for_count(cell, "0 / 7")
         page.keyboard.press("ArrowRight")
-        counted(cell, "1 / 7")
+        wait_for_count(cell, "1 / 7")
         for key in ("j", "x", "d", "d", "m", "z", "ArrowDown", "ArrowUp", "End"):
             page.keyboard.press(key)
-        counted(cell, "7 / 7")
+        wait_for_count(cell, "7 / 7")
         assert (cells.count(), page.locator(".jp-CodeCell").count()) == before
         assert cell.evaluate("one => one.matches('.jp-mod-selected, .jp-mod-active')"), "no other cell was selected"
 
@@ -125,19 +125,19 @@ def keys_stay_in_the_player(page, cell):
 def test_player_watch_and_a_sweep_in_lab(opened):
     page = opened
     first = run_cell(page, 0)
-    counted(first, "0 / 7")
+    wait_for_count(first, "0 / 7")
     second = run_cell(page, 1)
-    counted(second, "0 / 7")
+    wait_for_count(second, "0 / 7")
 
     first.get_by_role("button", name="Step forward").click()
-    counted(first, "1 / 7")
-    counted(second, "1 / 7")  # the two are linked in the page
+    wait_for_count(first, "1 / 7")
+    wait_for_count(second, "1 / 7")  # the two are linked in the page
 
     first.get_by_role("button", name="Step forward").focus()
     page.keyboard.press("ArrowRight")
-    counted(first, "2 / 7")
+    wait_for_count(first, "2 / 7")
     page.keyboard.press("End")
-    counted(first, "7 / 7")
+    wait_for_count(first, "7 / 7")
 
     handle = first.locator(".noUi-handle").first  # of the slider of a
     handle.focus()
@@ -145,22 +145,22 @@ def test_player_watch_and_a_sweep_in_lab(opened):
     page.keyboard.press("ArrowRight")
 
     for _ in range(20):  # until the kernel has received both, so that messages do not cross
-        said = run_cell(page, 2).locator(".jp-OutputArea-output").last.inner_text()
-        match = re.search(r"seen \[(.*)\] \{'a': (.*)\} (.*) (\d)", said)
+        output = run_cell(page, 2).locator(".jp-OutputArea-output").last.inner_text()
+        match = re.search(r"seen \[(.*)\] \{'a': (.*)\} (.*) (\d)", output)
         if match and match[4] == "7":
             break
-    assert match, said
+    assert match, output
     assert match[1] in ("1, 2, 7", "1, 7")  # a busy kernel receives only the last of several changes
     assert float(match[2]) == float(match[3]) == pytest.approx(2.1)
 
     run_cell(page, 3)
-    counted(first, "5 / 7")
-    counted(second, "5 / 7")
-    keys_stay_in_the_player(page, first)
+    wait_for_count(first, "5 / 7")
+    wait_for_count(second, "5 / 7")
+    assert_keys_stay_in_the_player(page, first)
 
     run_cell(page, 4)
     traced = run_cell(page, 5)
-    counted(traced, "3 / ")
+    wait_for_count(traced, "3 / ")
     traced.get_by_role("button", name="Predict").click()
     page.keyboard.type("-1")
     page.keyboard.press("Enter")  # JupyterLab suppresses the default action of Enter in outputs
@@ -182,7 +182,7 @@ def test_player_watch_and_a_sweep_in_lab(opened):
 HOSTILE = "</script><img src=x onerror='globalThis.__ran=1'>"
 
 
-def untrusted():
+def untrusted_notebook():
     """Return a notebook from an untrusted source: a drawing, a player, and outputs that would execute."""
     import minigrad as mg
     from minigrad_viz import draw, step
@@ -191,20 +191,20 @@ def untrusted():
     y.label = HOSTILE
     live = step(y)._repr_mimebundle_()[0]
     widget = {"application/vnd.jupyter.widget-view+json": {"model_id": "a", "version_major": 2, "version_minor": 0}}
-    theirs = {"text/html": "<p>theirs<script>globalThis.__ran=1</script><img src=x onerror='globalThis.__ran=1'></p>"}
+    foreign = {"text/html": "<p>theirs<script>globalThis.__ran=1</script><img src=x onerror='globalThis.__ran=1'></p>"}
     script = {"application/javascript": "globalThis.__ran=1", "text/plain": "a script"}
-    made = json.loads(notebook(["y", "step(y)", "theirs", "script"]))
-    bundles = (draw(y)._repr_mimebundle_(), {**live, **widget}, theirs, script)
-    for cell, data in zip(made["cells"], bundles, strict=True):
+    notebook_dict = json.loads(notebook(["y", "step(y)", "theirs", "script"]))
+    bundles = (draw(y)._repr_mimebundle_(), {**live, **widget}, foreign, script)
+    for cell, data in zip(notebook_dict["cells"], bundles, strict=True):
         cell["outputs"] = [{"output_type": "execute_result", "data": data, "metadata": {}, "execution_count": 1}]
-    return json.dumps(made)
+    return json.dumps(notebook_dict)
 
 
 @pytest.mark.nightly
-def test_a_notebook_that_is_not_trusted_shows_pictures_and_runs_nothing(tmp_path, watched):
-    (tmp_path / "sent.ipynb").write_text(untrusted(), encoding="utf-8")
+def test_an_untrusted_notebook_shows_pictures_and_runs_nothing(tmp_path, watched):
+    (tmp_path / "sent.ipynb").write_text(untrusted_notebook(), encoding="utf-8")
     with Lab(tmp_path) as lab:
-        page = lab.opened(watched, "sent.ipynb")
+        page = lab.open_notebook(watched, "sent.ipynb")
         cells = page.locator(".jp-CodeCell .jp-OutputArea-output")
         for k in (0, 1):
             picture = cells.nth(k).locator("figure.minigrad > img")
@@ -234,14 +234,14 @@ y = a * a
 
 
 @pytest.mark.nightly
-def test_player_whose_cell_was_run_again_or_deleted_is_freed(tmp_path, watched):
+def test_a_player_is_freed_when_its_cell_is_rerun_or_deleted(tmp_path, watched):
     (tmp_path / "freed.ipynb").write_text(notebook(FREEING), encoding="utf-8")
     with Lab(tmp_path) as lab:
-        page = lab.opened(watched, "freed.ipynb")
+        page = lab.open_notebook(watched, "freed.ipynb")
         run_cell(page, 0)
         for _ in range(4):
-            counted(run_cell(page, 1), "0 / 4")
-        counted(run_cell(page, 2), "0 / 4")
+            wait_for_count(run_cell(page, 1), "0 / 4")
+        wait_for_count(run_cell(page, 2), "0 / 4")
         run_cell(page, 3)
         assert run_cell(page, 3).locator(".jp-OutputArea").inner_text().strip().endswith("alive 2")
         for index in (2, 1):  # the one that a variable references stays alive

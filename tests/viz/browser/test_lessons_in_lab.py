@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from lab import STARTS, Lab
+from lab import START_TIMEOUT, Lab
 
 NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
 LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
-PICTURES = os.environ.get("MINIGRAD_PICTURES")  # a folder for screenshots of the executed lessons, for review
+SCREENSHOTS = os.environ.get("MINIGRAD_PICTURES")  # a folder for screenshots of the executed lessons, for review
 pytestmark = pytest.mark.slow
 
-RUN = """() => {
+RUN_ALL_CELLS = """() => {
     window.ended = null;
     window.jupyterapp.commands.execute('notebook:run-all-cells').then((done) => { window.ended = done; });
 }"""
-FAULTS = """() => {
+FIND_FAULTS = """() => {
     const found = [];
     for (const cell of window.jupyterapp.shell.currentWidget.content.widgets) {
         if (cell.model.type !== 'code') continue;
@@ -50,14 +50,14 @@ def lab(tmp_path_factory):
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_a_lesson_runs_from_top_to_bottom(lab, watched, path):
     page = lab.opened(watched, path.name, width=1100, height=1400)
-    page.evaluate(RUN)
-    page.wait_for_function("() => window.ended !== null", timeout=STARTS * 1000)
-    if PICTURES:
-        _shown(page, Path(PICTURES), path.stem)
-    assert page.evaluate(FAULTS) == []
+    page.evaluate(RUN_ALL_CELLS)
+    page.wait_for_function("() => window.ended !== null", timeout=START_TIMEOUT * 1000)
+    if SCREENSHOTS:
+        _take_screenshots(page, Path(SCREENSHOTS), path.stem)
+    assert page.evaluate(FIND_FAULTS) == []
 
 
-def _shown(page, folder, name):
+def _take_screenshots(page, folder, name):
     """Take screenshots of the entire notebook, each as high as the window."""
     folder.mkdir(parents=True, exist_ok=True)
     page.evaluate("() => window.jupyterapp.shell.collapseLeft()")

@@ -15,13 +15,13 @@ import pytest
 
 import minigrad as mg
 from minigrad_viz.pictures.frontend import module
-from moments import Moments, bracketed, brief, pretty
-from played import Played, scalar_graph, tensor_graph
+from playback import Playback, scalar_graph, tensor_graph
+from player_expectations import PlayerExpectations, brief, parenthesised, pretty
 from strategies import random_expression
 from tiers import NIGHTLY, choose_cases
 
 CLOSE = 1e-12
-SCRUBS = 4  # jumps per graph
+JUMPS = 4  # jumps per graph
 
 
 @pytest.fixture
@@ -39,8 +39,8 @@ def lab(watched):
     )
 
     def call(name, *args):
-        found = page.evaluate(f"(args) => {name}(mount, ...args)", list(args))
-        return json.loads(found, parse_float=float) if isinstance(found, str) else found
+        result = page.evaluate(f"(args) => {name}(mount, ...args)", list(args))
+        return json.loads(result, parse_float=float) if isinstance(result, str) else result
 
     call.page = page
     return call
@@ -49,127 +49,132 @@ def lab(watched):
 # --- comparison ------------------------------------------------------------------------------------------------------
 
 
-def near(found, expected, arrays):
+def is_close(actual, expected, arrays):
     """Whether the player's value equals the engine's scalar or array to 12 digits."""
-    if expected is None or found is None:
-        return found is expected
-    if isinstance(found, dict):
-        cells = arrays[found["array"]]
+    if expected is None or actual is None:
+        return actual is expected
+    if isinstance(actual, dict):
+        cells = arrays[actual["array"]]
         return cells["shape"] == list(np.shape(expected)) and np.allclose(
             np.array([float(x) for x in cells["cells"]]), np.ravel(expected), rtol=CLOSE, atol=0, equal_nan=True
         )
-    found = float(found)
+    actual = float(actual)
     return (
-        found == expected or math.isclose(found, expected, rel_tol=CLOSE) or (found != found and expected != expected)
+        actual == expected
+        or math.isclose(actual, expected, rel_tol=CLOSE)
+        or (actual != actual and expected != expected)
     )
 
 
-def check_state(moments, found, arrays):
+def check_state(expectations, actual, arrays):
     """Compare the values in the player's state at a position."""
-    position = found["position"]
-    for node, (value, gradient) in enumerate(zip(found["values"], found["gradients"], strict=True)):
-        assert near(value, moments.value(node, position), arrays), (position, node)
-        state, met, of, total = moments.gradient(node, position)
+    position = actual["position"]
+    for node, (value, gradient) in enumerate(zip(actual["values"], actual["gradients"], strict=True)):
+        assert is_close(value, expectations.value(node, position), arrays), (position, node)
+        state, met, of, total = expectations.gradient(node, position)
         assert gradient["state"] == state, (position, node, gradient)
         assert state in ("none", "blocked") or (gradient["met"], gradient["of"]) == (met, of), (position, node)
-        assert near(gradient["value"], total, arrays), (position, node)
-    moment = found["moment"]
-    assert (moment["kind"], moment["node"]) == (moments.kind(position), moments.node(position))
+        assert is_close(gradient["value"], total, arrays), (position, node)
+    moment = actual["moment"]
+    assert (moment["kind"], moment["node"]) == (expectations.kind(position), expectations.node(position))
     if moment["kind"] == "edge":
-        event = moments.event(position)
+        event = expectations.event(position)
         for name in ("upstream", "contribution", "before", "total"):
-            assert near(moment[name], getattr(event, name), arrays), (position, name)
-        assert near(moment["local"], event.local, arrays), position
+            assert is_close(moment[name], getattr(event, name), arrays), (position, name)
+        assert is_close(moment["local"], event.local, arrays), position
         assert (moment["met"], moment["of"]) == (event.met, event.of)
 
 
-def check_texts(moments, found):
+def check_labels(expectations, page_state):
     """Compare every label of the page at a position."""
-    position = found["position"]
-    for key, expected in moments.texts(position).items():
+    position = page_state["position"]
+    for key, expected in expectations.all_labels(position).items():
         if key == "cards":
             for node, card in expected.items():
-                said = found[key][node].pop("said")
-                assert said.endswith(f", {card.pop('said')}"), (position, node, said)
-                marks = [mark for mark in found[key][node].pop("state") if mark != "bad"]
-                assert marks == card.pop("state"), (position, node)
-                assert found[key][node] == card, (position, node)
+                description = page_state[key][node].pop("said")
+                assert description.endswith(f", {card.pop('said')}"), (position, node, description)
+                states = [mark for mark in page_state[key][node].pop("state") if mark != "bad"]
+                assert states == card.pop("state"), (position, node)
+                assert page_state[key][node] == card, (position, node)
         else:
-            assert found[key] == expected, (position, key)
-    for key, (first, last) in (("formula", moments.formula(position)), ("aria", moments.spoken(position))):
-        start = f"Step {position} of {moments.last}, " if key == "aria" else ""
-        assert found[key].startswith(start + first), (found[key], first)
-        assert found[key].endswith(last), (found[key], last)
+            assert page_state[key] == expected, (position, key)
+    for key, (first, last) in (("formula", expectations.formula(position)), ("aria", expectations.sentence(position))):
+        start = f"Step {position} of {expectations.last}, " if key == "aria" else ""
+        assert page_state[key].startswith(start + first), (page_state[key], first)
+        assert page_state[key].endswith(last), (page_state[key], last)
 
 
-def walked(lab, played, scrubs):
+def check_all_positions(lab, playback, scrubs):
     """Check every position of a graph; return their number."""
-    moments = Moments(played)
-    found = lab("walk", moments.text, scrubs)
-    assert found["unlike"] == []
-    assert [moment["position"] for moment in found["moments"]] == list(range(moments.last + 1))
-    for moment in found["moments"]:
-        check_state(moments, moment, found["arrays"])
-        check_texts(moments, moment)
-    return len(found["moments"])
+    expectations = PlayerExpectations(playback)
+    walk = lab("walk", expectations.trace_json, scrubs)
+    assert walk["unlike"] == []
+    assert [moment["position"] for moment in walk["moments"]] == list(range(expectations.last + 1))
+    for moment in walk["moments"]:
+        check_state(expectations, moment, walk["arrays"])
+        check_labels(expectations, moment)
+    return len(walk["moments"])
 
 
 @pytest.mark.parametrize("start", range(0, 200 if NIGHTLY else 10, 10))
-def test_random_graphs_of_numbers_are_played_as_the_engine_says(lab, start):
+def test_random_scalar_graphs_match_the_engine(lab, start):
     for seed in range(start, start + 10):
         generator = random.Random(seed)
-        walked(lab, Played(scalar_graph(seed)[0]), [generator.random() for _ in range(SCRUBS)])
+        check_all_positions(lab, Playback(scalar_graph(seed)[0]), [generator.random() for _ in range(JUMPS)])
 
 
 @pytest.mark.parametrize("start", range(0, 50 if NIGHTLY else 10, 10))
-def test_random_graphs_of_tensors_are_played_as_the_engine_says(lab, start):
+def test_random_tensor_graphs_match_the_engine(lab, start):
     for seed in range(start, start + 10):
         generator = random.Random(seed)
-        walked(lab, Played(tensor_graph(seed)), [generator.random() for _ in range(SCRUBS)])
+        check_all_positions(lab, Playback(tensor_graph(seed)), [generator.random() for _ in range(JUMPS)])
 
 
 # --- what if ---------------------------------------------------------------------------------------------------------
 
 
-def program(seed, numbers):
+def smooth_graph(seed, values):
     """Return a random graph of smooth operations on leaves with these values."""
-    return random_expression(random.Random(seed), [mg.Value(x, f"x{k}") for k, x in enumerate(numbers)], 3)
+    return random_expression(random.Random(seed), [mg.Value(x, f"x{k}") for k, x in enumerate(values)], 3)
 
 
-def test_numbers_of_what_if_are_those_of_a_fresh_evaluation(lab):
+def test_what_if_values_equal_a_fresh_evaluation(lab):
     for seed in range(50 if NIGHTLY else 8):
         generator = random.Random(f"leaves {seed}")
-        here, there = ([generator.uniform(-2.0, 2.0) for _ in range(3)] for _ in range(2))
-        moments, other = Moments(Played(program(seed, here))), Moments(Played(program(seed, there)))
-        lab("open", moments.text)
-        leaves = {moments.title[k] for k in moments.played.values if moments.trace.kinds[k] == "l"}
-        lab("set", {f"x{k}": x for k, x in enumerate(there) if f"x{k}" in leaves})
+        values, new_values = ([generator.uniform(-2.0, 2.0) for _ in range(3)] for _ in range(2))
+        moments, other = (
+            PlayerExpectations(Playback(smooth_graph(seed, values))),
+            PlayerExpectations(Playback(smooth_graph(seed, new_values))),
+        )
+        lab("open", moments.trace_json)
+        leaves = {moments.title[k] for k in moments.playback.values if moments.trace.kinds[k] == "l"}
+        lab("set", {f"x{k}": x for k, x in enumerate(new_values) if f"x{k}" in leaves})
         for position in [
             0,
             moments.seed - 1,
             *generator.sample(range(moments.seed, moments.last + 1), 2),
             moments.last,
         ]:
-            found = lab("at", position)
-            check_state(other, found, found["arrays"])
-            check_shown(other, found)
+            state = lab("at", position)
+            check_state(other, state, state["arrays"])
+            check_shown(other, state)
 
 
-def check_shown(moments, found):
+def check_shown(moments, state):
     """Assert that cards, table and edge show the player's values, possibly with fewer digits."""
-    for node, (value, gradient) in enumerate(zip(found["values"], found["gradients"], strict=True)):
-        card, row = found["cards"][str(node)], found["table"][node]
+    for node, (value, gradient) in enumerate(zip(state["values"], state["gradients"], strict=True)):
+        card, row = state["cards"][str(node)], state["table"][node]
         assert row[0] == ("" if value is None else pretty(float(value)))
         assert card["value"] == "" if value is None else is_rounded(card["value"], float(value))
         if gradient["value"] is not None:
             many = f" (Σ {gradient['met']} of {gradient['of']})" if gradient["state"] == "partial" else ""
             assert row[1] == pretty(float(gradient["value"])) + many
             assert "pale" in card["state"] or is_rounded(card["grad"], float(gradient["value"])), (card, gradient)
-    moment = {key: float(x) for key, x in found["moment"].items() if isinstance(x, float | int)}
-    if found["moment"]["kind"] == "edge":
+    moment = {key: float(x) for key, x in state["moment"].items() if isinstance(x, float | int)}
+    if state["moment"]["kind"] == "edge":
         up, local, down = (moment[key] for key in ("upstream", "local", "contribution"))
-        assert found["product"] == f"{brief(up)} × {bracketed(local)} = {brief(down)}"
-        assert found["product"] in found["formula"]
+        assert state["product"] == f"{brief(up)} × {parenthesised(local)} = {brief(down)}"
+        assert state["product"] in state["formula"]
 
 
 def is_rounded(text, x):
@@ -183,16 +188,16 @@ def shadow(page, selector):
     return page.locator(selector).first
 
 
-def asked(lab, y, position=None):
+def open_predict_mode(lab, y, position=None):
     """Open a player on `y` and turn on predict mode by its key."""
-    lab("open", Played(y).trace.json(full=True), *([] if position is None else [{"position": position}]))
+    lab("open", Playback(y).trace.json(full=True), *([] if position is None else [{"position": position}]))
     page = lab.page
     shadow(page, ".key.play").focus()
     page.keyboard.press("p")
     return page
 
 
-def typed(page, text):
+def answer(page, text):
     """Type an answer; return the player's verdict."""
     shadow(page, "#mg-answer").fill("")
     page.keyboard.type(text)
@@ -211,54 +216,54 @@ def square():
     return y
 
 
-def test_three_slips_are_told_apart_as_they_are_typed(lab):
-    page = asked(lab, square())
+def test_three_kinds_of_mistakes_are_distinguished(lab):
+    page = open_predict_mode(lab, square())
     question = shadow(page, ".predict label")
     while "to a" not in question.inner_text():
         page.get_by_role("button", name="Show me").click()
     assert question.inner_text().endswith("contribution 1 of 2: what does a.grad become?")
-    moments = Moments(Played(square()))
+    moments = PlayerExpectations(Playback(square()))
     first, second = (event for event in moments.events if event.operand == moments.title.index("a"))
     assert [first.total, second.total] == [5.0, -7.0]
-    assert typed(page, "-5") == (
+    assert answer(page, "-5") == (
         "sign",
         "Right magnitude, wrong sign. It is the gradient of q, 1.0, times ∂q/∂a = 5.0, and neither is negative.",
     )
-    assert typed(page, "1") == (
+    assert answer(page, "1") == (
         "factor",
         "1.0 is only the gradient of q. Multiply it by the local derivative, ∂q/∂a = 5.0.",
     )
-    assert typed(page, "five") == ("unread", "“five” is not a number: enter a number such as −3, 0.25, 1/3 or 2e-3.")
-    assert typed(page, "") == ("unread", "The field is empty: enter a number such as −3, 0.25, 1/3 or 2e-3.")
-    assert typed(page, "5") == ("right", "Right: 1.0 × 5.0 = 5.0.")
+    assert answer(page, "five") == ("unread", "“five” is not a number: enter a number such as −3, 0.25, 1/3 or 2e-3.")
+    assert answer(page, "") == ("unread", "The field is empty: enter a number such as −3, 0.25, 1/3 or 2e-3.")
+    assert answer(page, "5") == ("right", "Right: 1.0 × 5.0 = 5.0.")
     while "to a" not in question.inner_text():
         page.get_by_role("button", name="Show me").click()
-    assert typed(page, "-12") == ("accumulation", "−12.0 is this step's contribution. a already has 5.0: add the two.")
+    assert answer(page, "-12") == ("accumulation", "−12.0 is this step's contribution. a already has 5.0: add the two.")
     sign = "Right magnitude, wrong sign. It is the gradient of p, 4.0, times ∂p/∂a = −3.0, and one of the two is"
-    assert typed(page, "17") == ("sign", f"Check the contribution. {sign} negative.")
+    assert answer(page, "17") == ("sign", f"Check the contribution. {sign} negative.")
     factor = "−3.0 is only the local derivative ∂p/∂a. Multiply it by the upstream gradient, that of p: 4.0."
-    assert typed(page, "2") == ("factor", f"Check the contribution. {factor}")
-    assert typed(page, "9")[0] == "factor"  # 5 + 4
-    assert typed(page, "100")[0] == "wrong"
-    assert typed(page, "−7") == ("right", "Right: 4.0 × (−3.0) = −12.0, and 5.0 + (−12.0) = −7.0.")
+    assert answer(page, "2") == ("factor", f"Check the contribution. {factor}")
+    assert answer(page, "9")[0] == "factor"  # 5 + 4
+    assert answer(page, "100")[0] == "wrong"
+    assert answer(page, "−7") == ("right", "Right: 4.0 × (−3.0) = −12.0, and 5.0 + (−12.0) = −7.0.")
 
 
-def test_every_prediction_of_random_graphs_takes_the_engines_number_and_no_other(lab):
+def test_predictions_accept_only_the_engines_value(lab):
     for seed in range(6 if NIGHTLY else 1):
-        played = Played(program(seed, [0.7, -1.2, 1.9]))
-        page = asked(lab, played.root)
+        played = Playback(smooth_graph(seed, [0.7, -1.2, 1.9]))
+        page = open_predict_mode(lab, played.root)
         for event in played.events[:4]:
             text = shadow(page, ".predict label").inner_text()
-            assert str(Moments(played).title[event.operand]) in text
-            assert typed(page, f"{event.total + max(1.0, abs(event.total)) * 0.37:.6g}")[0] != "right"
-            assert typed(page, f"{event.total:.4g}")[0] == "right"
+            assert str(PlayerExpectations(played).title[event.operand]) in text
+            assert answer(page, f"{event.total + max(1.0, abs(event.total)) * 0.37:.6g}")[0] != "right"
+            assert answer(page, f"{event.total:.4g}")[0] == "right"
 
 
-def test_tensors_of_one_number_are_not_asked_for(lab):
+def test_predict_mode_excludes_tensors(lab):
     x = mg.tensor(2.0, dtype=mg.float64, requires_grad=True)
     with mg.record():
         y = (x * 3.0).tanh()
-    page = asked(lab, y)
+    page = open_predict_mode(lab, y)
     assert page.get_by_role("button", name="Predict").count() == 0
     assert shadow(page, ".predict").is_hidden(), "the key does not work either"
 
@@ -266,7 +271,7 @@ def test_tensors_of_one_number_are_not_asked_for(lab):
 # --- alarms ----------------------------------------------------------------------------------------------------------
 
 
-def planted():
+def faulty_graphs():
     """Yield twenty graphs whose first NaN or infinity comes from a known operation; its kind and the affected nodes."""
     small, zero, huge = 0.5, 0.0, 1e200
     makers = [
@@ -286,36 +291,36 @@ def planted():
             leaf = functools.partial(mg.tensor, dtype=mg.float64, requires_grad=True) if tensors else mg.Value
             with mg.record():
                 clean = leaf(1.0) * 2.0 + leaf(3.0)
-                bad = plant(leaf)
-                after = bad + clean
-                yield kind, [bad, after, after * 1.0]
+                faulty = plant(leaf)
+                after = faulty + clean
+                yield kind, [faulty, after, after * 1.0]
 
 
 @pytest.mark.parametrize("k", choose_cases(range(20), "planted", 7))
-def test_first_bad_number_is_in_the_alarms_and_marked_on_its_card(lab, k):
-    kind, all_bad = list(planted())[k]
-    played = Played(all_bad[-1])
+def test_the_first_bad_value_raises_an_alarm_and_marks_its_card(lab, k):
+    kind, all_bad = list(faulty_graphs())[k]
+    played = Playback(all_bad[-1])
     lab("open", played.trace.json(full=True), {"position": len(played.order)})
     page = lab.page
     page.get_by_role("button", name="Alarms").click()
     alarm = page.locator("button.alarm").first
-    first, *reached = [played.place(x) for x in all_bad]
+    first, *reached = [played.index_of(x) for x in all_bad]
     title = played.trace.title(first)
-    what = {"nan": "NaN", "inf": "infinity"}[kind]
+    value_name = {"nan": "NaN", "inf": "infinity"}[kind]
     assert alarm.inner_text().startswith(
-        f"! {what.capitalize() if kind == 'inf' else what} {title} is the first {what}"
+        f"! {value_name.capitalize() if kind == 'inf' else value_name} {title} is the first {value_name}"
     )
     alarm.click()
-    found = lab("read")
+    state = lab("read")
     assert page.evaluate("player.state().selected") == f"n{first}"
-    assert found["inspector"]["title"] == title
+    assert state["inspector"]["title"] == title
     links = page.locator(".reach button.link").all_inner_texts()
     assert links == [played.trace.title(node) for node in reached]
     badges = page.locator("[data-id]:has(.badge)").evaluate_all("(all) => all.map((one) => one.dataset.id)")
     assert {f"n{first}", *[f"n{node}" for node in reached]} <= set(badges)
     assert all(f"n{node}" not in badges for node in played.order if node < first)
     if not played.trace.tensors:
-        marked = {node for node, card in found["cards"].items() if "bad" in card["state"]}
+        marked = {node for node, card in state["cards"].items() if "bad" in card["state"]}
         assert {str(node) for node in (first, *reached)} <= marked
 
 
@@ -327,16 +332,16 @@ def test_another_output_has_its_own_backward_pass(lab):
     y = a * b
     z = y + a * a
     y.label, z.label = "y", "z"
-    passes = [Moments(Played(y, z)), Moments(Played(z, y))]
-    passes[1].played.trace = passes[1].trace = passes[0].trace
-    lab("open", passes[0].text)
+    passes = [PlayerExpectations(Playback(y, z)), PlayerExpectations(Playback(z, y))]
+    passes[1].playback.trace = passes[1].trace = passes[0].trace
+    lab("open", passes[0].trace_json)
     page = lab.page
     assert page.get_by_label("Output").evaluate("(one) => [...one.options].map((x) => x.text)") == ["y", "z"]
     for turn in (1, 0, 1):
         moments = passes[turn]
         page.get_by_label("Output").select_option("yz"[turn])
         for position in [*range(moments.last + 1), *range(moments.last, -1, -1)]:
-            found = lab("at", position)
-            check_state(moments, found, found["arrays"])
+            state = lab("at", position)
+            check_state(moments, state, state["arrays"])
             if position:
-                check_texts(moments, found)
+                check_labels(moments, state)

@@ -32,14 +32,14 @@ UNNAMED = """[...document.querySelector("#host").shadowRoot.querySelectorAll("bu
   (x) => !x.textContent.trim() && !x.getAttribute("aria-label") && !x.labels?.length).map((x) => x.outerHTML)"""
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *args):
         pass
 
 
 @pytest.fixture(scope="module")
 def address():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=FRONTEND))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(QuietHandler, directory=FRONTEND))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"127.0.0.1:{server.server_port}"
     server.shutdown()
@@ -50,7 +50,7 @@ def address():
 def play(watched, address):
     """Open a player on a trace that JavaScript builds, and return the page."""
 
-    def opened(build=PRODUCT, options=None, width=1100):
+    def open_one(build=PRODUCT, options=None, width=1100):
         page = watched(width=width, servers=(address,), reduced_motion="no-preference")  # the default of most users
         page.route("**/player.html", lambda route: route.fulfill(body=PAGE, content_type="text/html; charset=utf-8"))
         page.route("**/built.js", lambda route: route.fulfill(body=frontend.module(), content_type="text/javascript"))
@@ -59,18 +59,18 @@ def play(watched, address):
         page.evaluate(f"start({json.dumps(build)}, {json.dumps(options or {})})")
         return page
 
-    return opened
+    return open_one
 
 
 def state(page):
     return page.evaluate("player.state()")
 
 
-def button(page, name, **how):
-    return page.get_by_role("button", name=name, **how)
+def button(page, name, **options):
+    return page.get_by_role("button", name=name, **options)
 
 
-def test_buttons_step_and_the_sentence_says_the_chain_rule(play):
+def test_buttons_step_and_the_sentence_explains_the_chain_rule(play):
     page = play()
     assert state(page)["position"] == 2
     for _ in range(4):
@@ -82,7 +82,7 @@ def test_buttons_step_and_the_sentence_says_the_chain_rule(play):
     assert state(page)["position"] == 0
 
 
-def test_arrows_step_and_with_alt_walk_along_edges(play):
+def test_arrows_step_and_alt_arrows_follow_edges(play):
     page = play()
     button(page, "Step forward").focus()
     page.keyboard.press("ArrowRight")
@@ -111,21 +111,21 @@ def test_keys_typed_into_a_field_stay_there(play):
     assert state(page)["selected"] == "n1"
 
 
-def test_number_of_a_leaf_recomputes_the_graph_and_the_slope_is_measured(play):
+def test_changing_a_leaf_recomputes_the_graph_and_measures_the_derivative(play):
     page = play()
     button(page, "What if").click()
     page.get_by_role("spinbutton", name="a, exact value").fill("5")
     assert state(page)["values"] == {"a": 5}
     button(page, "Last").click()
     assert "−10.0" in page.locator(".canvas").inner_text()
-    said = page.locator(".plot").inner_text()
-    assert "∂y/∂a = −2.0" in said
-    assert "≈ −2.0" in said
+    plot_text = page.locator(".plot").inner_text()
+    assert "∂y/∂a = −2.0" in plot_text
+    assert "≈ −2.0" in plot_text
     button(page, "Reset a", exact=True).click()
     assert state(page)["values"] == {}
 
 
-def test_what_cannot_be_computed_again_is_grey_and_says_why(play):
+def test_uncomputable_nodes_are_grey_and_explained(play):
     build = """({ scalarTrace }) => {
       const data = scalarTrace((t) => { const c = t.tanh(t.leaf("a", 2), "c"); return t.mul(c, t.leaf("b", 3), "y"); });
       Object.assign(data.ops.find((op) => op.name === "tanh"), { js: null, why: "The player has no tanh." });
@@ -142,7 +142,7 @@ def test_what_cannot_be_computed_again_is_grey_and_says_why(play):
     assert page.locator("[data-unable]").count() == 0
 
 
-def matrices():
+def matrix_trace():
     """Return the trace of a loss of w, 2 x 3, and of a constant x that does not require grad."""
     with mg.record():
         w = mg.tensor([[0.5, -1.0, 2.0], [1.0, 0.0, -0.5]], dtype=mg.float64, requires_grad=True)
@@ -152,20 +152,22 @@ def matrices():
     return f"() => ({to_trace(loss).json(full=True)})"
 
 
-def test_heatmap_is_drawn_pixel_by_pixel_so_that_no_minus_sign_gets_lost(play):
-    page = play(matrices())
+def test_the_heatmap_canvas_has_device_resolution(play):
+    page = play(matrix_trace())
     page.locator("[data-id]", has_text="2×3").first.click()
     page.locator(".inspector canvas").first.wait_for()
     page.wait_for_timeout(100)  # a canvas is painted one frame after it is sized
     drawn = "all => all.map(one => [one.width, one.height])"
-    seen = "all => all.map(one => [one.clientWidth, one.clientHeight].map(side => Math.round(side * devicePixelRatio)))"
+    displayed = (
+        "all => all.map(one => [one.clientWidth, one.clientHeight].map(side => Math.round(side * devicePixelRatio)))"
+    )
     pictures = page.locator(".inspector canvas")
     assert pictures.count() > 0
-    assert pictures.evaluate_all(drawn) == pictures.evaluate_all(seen)
+    assert pictures.evaluate_all(drawn) == pictures.evaluate_all(displayed)
 
 
-def test_element_of_a_tensor_is_clicked_or_named_and_all_is_computed_again(play):
-    page = play(matrices())
+def test_a_clicked_element_can_be_changed(play):
+    page = play(matrix_trace())
     loss = page.locator('[data-id="n4"]')
     before = loss.text_content()
     page.locator("[data-id]", has_text="2×3").first.click()
@@ -183,8 +185,8 @@ def test_element_of_a_tensor_is_clicked_or_named_and_all_is_computed_again(play)
     assert loss.text_content() == before
 
 
-def test_element_is_named_and_its_slope_measured(play):
-    page = play(matrices())
+def test_a_named_element_is_changed_and_its_derivative_measured(play):
+    page = play(matrix_trace())
     button(page, "What if").click()
     field = page.get_by_role("textbox", name="Element to change")
     field.fill("w[2, 0]")
@@ -204,7 +206,7 @@ def test_element_is_named_and_its_slope_measured(play):
         page.evaluate("player.set('w[0, 3]', 1)")
 
 
-def test_prediction_comes_before_the_number(play):
+def test_a_prediction_is_required_before_the_value(play):
     page = play()
     button(page, "Predict").click()
     assert page.evaluate("document.querySelector('#host').shadowRoot.activeElement.id") == "mg-answer"
@@ -233,7 +235,7 @@ def test_table_marks_the_row_of_the_step(play):
     assert "1.0 (Σ 1 of 2)" in page.locator("tr[aria-current]").inner_text()
 
 
-def test_long_table_holds_only_the_rows_near_its_window(play):
+def test_a_long_table_renders_only_visible_rows(play):
     build = """({ scalarTrace }) => scalarTrace((t) => {
       let x = t.leaf("a", 1);
       for (let i = 0; i < 1500; i++) x = t.add(x, x);
@@ -247,7 +249,7 @@ def test_long_table_holds_only_the_rows_near_its_window(play):
     assert page.locator("tr[aria-current]").inner_text().split()[0] == "v₁"
 
 
-def test_focus_stays_when_what_has_it_is_drawn_again(play):
+def test_focus_survives_a_redraw(play):
     page = play()
     page.locator("[data-id]").first.click()
     link = page.locator(".inspector button.link").first
@@ -267,7 +269,7 @@ def test_playing_stops_at_a_breakpoint(play):
     assert "second contribution" in page.locator(".say").inner_text()
 
 
-def test_stop_that_is_no_number_is_refused_in_words(play):
+def test_an_invalid_stop_is_rejected_with_a_message(play):
     page = play()
     button(page, "Breakpoints").click()
     page.get_by_role("combobox", name="Stop at").select_option("gradient-above")
@@ -277,7 +279,7 @@ def test_stop_that_is_no_number_is_refused_in_words(play):
     assert page.locator("section[aria-label=Breakpoints] li").count() == 0
 
 
-def test_names_are_text_whatever_they_hold(play):
+def test_names_are_escaped(play):
     name = "<img src=x onerror=window.bad=1>"
     build = f"({{ scalarTrace }}) => scalarTrace((t) => t.mul(t.leaf({name!r}, 2), t.leaf('b', 3), 'y'))"
     page = play(build)
@@ -288,20 +290,20 @@ def test_names_are_text_whatever_they_hold(play):
     assert page.locator("img").count() == 0
 
 
-def test_state_is_told_and_taken_back(play):
+def test_state_changes_are_reported_and_restorable(play):
     page = play()
     page.evaluate("window.told = []; void player.on('change', (state) => told.push(state))")
     button(page, "Step forward").click()
     page.locator('[data-id="n0"]').click()
     assert page.evaluate("told.at(-1)") == state(page)
-    wanted = {"position": 5, "playing": False, "speed": 2, "granularity": "op", "values": {"b": 4}, "selected": "n1"}
-    page.evaluate(f"player.restore({json.dumps(wanted)})")
-    assert {key: value for key, value in state(page).items() if key in wanted} == wanted
+    new_state = {"position": 5, "playing": False, "speed": 2, "granularity": "op", "values": {"b": 4}, "selected": "n1"}
+    page.evaluate(f"player.restore({json.dumps(new_state)})")
+    assert {key: value for key, value in state(page).items() if key in new_state} == new_state
     page.evaluate("player.destroy()")
     assert page.evaluate("document.querySelector('#host').shadowRoot.childElementCount") == 0
 
 
-def test_space_goes_on_in_a_tour(play):
+def test_space_advances_a_tour(play):
     build = """({ scalarTrace }) => ({ ...scalarTrace((t) => t.mul(t.leaf("a", 2), t.leaf("b", -3), "y")), tours: [
       { at: 0, text: "Two leaves." }, { at: 3, text: "The way back to a.", select: "n1" }] })"""
     page = play(build)
@@ -315,7 +317,7 @@ def test_space_goes_on_in_a_tour(play):
     assert state(page)["position"] == 0
 
 
-def test_an_alarm_that_is_chosen_rings_what_it_reached(play):
+def test_a_selected_alarm_highlights_affected_nodes(play):
     bad = mg.log(mg.Value(0.0, "a"))
     page = play(f"() => ({to_trace((bad + 1.0) * 2.0).json(full=True)})")
     rings = page.locator(".overlay > g:first-child > rect.select")

@@ -2,7 +2,7 @@
 
 import minigrad_viz
 from needs import needs
-from sweeps import made
+from sweeps import make_sweep
 
 needs("numpy", "safetensors", "anywidget")
 
@@ -17,24 +17,24 @@ async ([source, state]) => {
 """
 
 
-def test_the_table_and_the_picture_follow_and_names_of_others_stay_text(page, tmp_path):
-    found = made(tmp_path, grid={"act": ["<b>bold</b>", "</style><i>"]}, states=["done", *["waiting"] * 11])
-    found.save()
-    seen = minigrad_viz.sweep(tmp_path)
+def test_table_and_picture_follow_and_names_are_escaped(page, tmp_path):
+    sweep = make_sweep(tmp_path, grid={"act": ["<b>bold</b>", "</style><i>"]}, states=["done", *["waiting"] * 11])
+    sweep.save()
+    widget = minigrad_viz.sweep(tmp_path)
     page.set_content("<!doctype html><html lang='en'><title>A page</title><body>")
-    page.evaluate(SHOW, [seen._esm, dict(seen.state)])
+    page.evaluate(SHOW, [widget._esm, dict(widget.state)])
     assert page.get_by_role("status").inner_text() == "1 of 12 trials"
     assert page.get_by_role("columnheader").all_inner_texts()[:3] == ["trial", "state", "act"]
     assert page.get_by_role("row").count() == 2
     assert page.get_by_role("cell", name="<b>bold</b>").count() == 1
     image = page.get_by_role("img", name="min val_loss · 1 of 12 trials · trial 1 reached 0.12 at epoch 1")
     assert image.evaluate("async (image) => { await image.decode(); return image.naturalWidth; }") == 1000
-    for trial in found.trials:
+    for trial in sweep.trials:
         trial.state = "done"
-    found.save()
-    seen.look()
-    page.evaluate("(state) => news(state)", dict(seen.state))
+    sweep.save()
+    widget.refresh()
+    page.evaluate("(state) => news(state)", dict(widget.state))
     assert page.get_by_role("status").inner_text() == "12 of 12 trials"
     assert page.get_by_role("row").count() == 13
     assert page.locator("b, i").count() == 0
-    seen.close()
+    widget.close()

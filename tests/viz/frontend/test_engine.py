@@ -9,8 +9,8 @@ import minigrad as mg
 from minigrad.backends.formula.javascript import FUNCTIONS, javascript
 from minigrad.core.op import ANY
 from minigrad_viz import to_trace
-from minigrad_viz.trace.templates import op_data
-from player import COMPARE, coded, compare
+from minigrad_viz.trace.templates import serialize_op
+from player import COMPARE, encode_float, run_job
 from strategies import ATTRS, ELEMENTWISE, points
 from tiers import NIGHTLY
 
@@ -18,7 +18,7 @@ CLOSE = 1e-12
 NO_CODE = "--disallow-code-generation-from-strings"  # like a strict Content-Security-Policy
 
 
-def encoded(*roots):
+def full_trace(*roots):
     """Return the trace of these roots with all digits."""
     return to_trace(list(roots)).data(full=True)
 
@@ -26,7 +26,7 @@ def encoded(*roots):
 # --- random graphs ---------------------------------------------------------------------------------------------------
 
 SCALAR = [op for op in ELEMENTWISE if javascript(op)["js"] is not None]
-VALUED = [op for op in SCALAR if op.differentiable]
+DIFFERENTIABLE_SCALAR = [op for op in SCALAR if op.differentiable]
 
 
 class Program:
@@ -34,99 +34,103 @@ class Program:
 
     def __init__(self, seed, steps=25):
         self.generator = generator = random.Random(seed)
-        self.here = [mg.Value(generator.uniform(0.3, 2.0), f"x{k}") for k in range(4)]
-        self.there = [mg.Value(x.data * (1.0 + 0.05 * k), x.label) for k, x in enumerate(self.here)]
-        used = set()
-        while len(self.here) < 4 + steps:
-            op = generator.choice(VALUED)
+        self.values = [mg.Value(generator.uniform(0.3, 2.0), f"x{k}") for k in range(4)]
+        self.changed_values = [mg.Value(x.data * (1.0 + 0.05 * k), x.label) for k, x in enumerate(self.values)]
+        used_slots = set()
+        while len(self.values) < 4 + steps:
+            op = generator.choice(DIFFERENTIABLE_SCALAR)
             operands = [self.operand() for _ in op.inputs]
             if any(isinstance(x, int) for x in operands) and self.append(op, operands):
-                used.update(operands)
+                used_slots.update(operands)
         for k in range(4, 4 + steps):  # add all unused values into the root
-            if k not in used:
-                self.append(mg.OPS["add"], [k, len(self.here) - 1], always=True)
+            if k not in used_slots:
+                self.append(mg.OPS["add"], [k, len(self.values) - 1], always=True)
 
     def operand(self):
         """Return the index of an earlier value, or a constant."""
         constant = self.generator.random() < 0.15
-        return self.generator.choice([-1.0, 0.5, 2.0, 3.0]) if constant else self.generator.randrange(len(self.here))
+        return self.generator.choice([-1.0, 0.5, 2.0, 3.0]) if constant else self.generator.randrange(len(self.values))
 
     def append(self, op, operands, always=False):
-        made = []
-        for values in (self.here, self.there):
+        results = []
+        for values in (self.values, self.changed_values):
             value = op(*[values[x] if isinstance(x, int) else x for x in operands], **ATTRS.get(op.name, {}))
             value.label = f"n{len(values)}"
-            made.append(value)
-        if not always and not all(map(tame, made)):
+            results.append(value)
+        if not always and not all(map(is_moderate, results)):
             return False
-        self.here.append(made[0])
-        self.there.append(made[1])
+        self.values.append(results[0])
+        self.changed_values.append(results[1])
         return True
 
 
-def tame(value):
+def is_moderate(value):
     """Whether a value is neither huge nor so close to cancellation that rounding would show."""
     operands = [float(x) for x in value.inputs]
-    slopes = [value._local(slot) or 0.0 for slot in range(len(operands))]
-    room = 10 * max(abs(value.data), 0.1)
+    derivatives = [value._local_derivative(slot) or 0.0 for slot in range(len(operands))]
+    limit = 10 * max(abs(value.data), 0.1)
     return abs(value.data) < 1e3 and all(
-        abs(s) < 1e2 and abs(s * x) <= room for s, x in zip(slopes, operands, strict=True)
+        abs(s) < 1e2 and abs(s * x) <= limit for s, x in zip(derivatives, operands, strict=True)
     )
 
 
-def test_every_operation_on_numbers_can_be_computed_by_the_player():
+def test_the_player_supports_every_scalar_operation():
     assert {op.name: javascript(op)["why"] for op in ELEMENTWISE if javascript(op)["js"] is None} == {}
 
 
-def decoded(x):
+def decode_float(x):
     return float(x.replace("Infinity", "inf")) if isinstance(x, str) else x
 
 
-def near(found, expected):
+def is_close(actual, expected):
     """Whether two values are equal to 12 digits, or to the rounding of values about 1, for differences of such."""
-    if found is None:
+    if actual is None:
         return False
-    found = decoded(found)
-    both_nan = math.isnan(found) and math.isnan(expected)
-    return both_nan or found == expected or math.isclose(found, expected, rel_tol=CLOSE, abs_tol=1e-14)
+    actual = decode_float(actual)
+    both_nan = math.isnan(actual) and math.isnan(expected)
+    return both_nan or actual == expected or math.isclose(actual, expected, rel_tol=CLOSE, abs_tol=1e-14)
 
 
 @pytest.mark.parametrize(
     "options", [pytest.param([], id="compiled"), pytest.param([NO_CODE], id="interpreted", marks=pytest.mark.nightly)]
 )
-def test_random_graphs_have_python_s_numbers(options):
+def test_random_graphs_have_python_s_values(options):
     jobs, expected = [], []
     for program in map(Program, range(200 if NIGHTLY else 60)):
-        traces = encoded(program.here[-1]), encoded(program.there[-1])
-        places = {name: int(k) for k, name in traces[0]["nodes"]["name"].items()}
-        leaves = [(places[x.label], x.data) for x in program.there[:4] if x.label in places]
+        traces = full_trace(program.values[-1]), full_trace(program.changed_values[-1])
+        indices = {name: int(k) for k, name in traces[0]["nodes"]["name"].items()}
+        leaves = [(indices[x.label], x.data) for x in program.changed_values[:4] if x.label in indices]
         jobs.append({"trace": traces[0], "runs": [[], leaves]})
         expected.append(traces)
-    for job, (first, second) in zip(compare(*options, graphs=jobs)["graphs"], expected, strict=True):
+    for job, (first, second) in zip(run_job(*options, graphs=jobs)["graphs"], expected, strict=True):
         assert set(job["why"]) == {None}
-        for found, trace in zip(job["runs"], (first, second), strict=True):
-            check(found, trace)
+        for result, trace in zip(job["runs"], (first, second), strict=True):
+            assert_same_values(result, trace)
 
 
-def check(found, trace):
+def assert_same_values(actual, trace):
     """Assert that each value of the player equals Python's to 12 digits."""
     nodes, edges = trace["nodes"], trace["edges"]
     titles = [trace["ops"][op]["name"] if op >= 0 else "leaf" for op in nodes["op"]]
     for node, x in enumerate(nodes["value"]):
-        assert near(found["value"][node], decoded(x)), (titles[node], x, found["value"][node])
+        assert is_close(actual["value"][node], decode_float(x)), (titles[node], x, actual["value"][node])
     for edge, x in enumerate(edges["local"]):
         if x is not None:
-            assert near(found["local"][edge], decoded(x)), (titles[edges["result"][edge]], x, found["local"][edge])
-    for run, expected in zip(found["passes"], trace["passes"], strict=True):
+            assert is_close(actual["local"][edge], decode_float(x)), (
+                titles[edges["result"][edge]],
+                x,
+                actual["local"][edge],
+            )
+    for run, expected in zip(actual["passes"], trace["passes"], strict=True):
         for name in ("upstream", "contribution", "total"):
             for k, x in enumerate(expected[name]):
-                assert near(run[name][k], decoded(x)), (name, titles[edges["result"][expected["edge"][k]]], x)
+                assert is_close(run[name][k], decode_float(x)), (name, titles[edges["result"][expected["edge"][k]]], x)
 
 
 # --- one operation at a time -----------------------------------------------------------------------------------------
 
 
-def single(op, point, attrs):
+def single_op_trace(op, point, attrs):
     """Return the trace of one operation on leaves."""
     count = len(op.inputs)
     y = op(*point, **attrs)
@@ -146,7 +150,7 @@ def single(op, point, attrs):
             "kind": "l" * count + "o",
             "op": [-1] * count + [0],
             "name": {},
-            "value": [coded(float(x)) for x in (*point, y)],
+            "value": [encode_float(float(x)) for x in (*point, y)],
             "state": "n" * (count + 1),
             "attrs": {str(count): {name: repr(x) for name, x in attrs.items()}},
             **empty,
@@ -161,7 +165,7 @@ def single(op, point, attrs):
         },
         "passes": [],
         "blocks": [{"name": "graph", "outer": -1, "kind": "graph"}],
-        "ops": [op_data(op)],
+        "ops": [serialize_op(op)],
         "formulas": [],
         "arrays": [],
         "notes": [],
@@ -177,7 +181,7 @@ BOUNDS = {
 }
 
 
-def corners(op):
+def corner_points(op):
     generator = random.Random(op.name)
     if len(op.inputs) == 1:
         return [(x,) for x in CORNERS] + [(generator.uniform(-3, 3),) for _ in range(30)]
@@ -187,25 +191,25 @@ def corners(op):
 
 
 @pytest.mark.parametrize("options", [[], [NO_CODE]], ids=["compiled", "interpreted"])
-def test_each_operation_and_its_rules_have_python_s_corners(options):
+def test_operations_agree_with_python_at_corners(options):
     jobs, expected = [], []
     for op in SCALAR:
         for attrs in BOUNDS.get(op.name, (ATTRS.get(op.name, {}),)):
-            runs = [[(k, coded(x)) for k, x in enumerate(point)] for point in corners(op)]
-            jobs.append({"trace": single(op, next(iter(points(op))), attrs), "runs": runs})
+            runs = [[(k, encode_float(x)) for k, x in enumerate(point)] for point in corner_points(op)]
+            jobs.append({"trace": single_op_trace(op, next(iter(points(op))), attrs), "runs": runs})
             expected.append((op, attrs))
-    for job, (op, attrs) in zip(compare(*options, graphs=jobs)["graphs"], expected, strict=True):
-        for found, point in zip(job["runs"], corners(op), strict=True):
+    for job, (op, attrs) in zip(run_job(*options, graphs=jobs)["graphs"], expected, strict=True):
+        for result, point in zip(job["runs"], corner_points(op), strict=True):
             if "gelu" in op.name and max(map(abs, point)) > 3:
                 continue  # 1 + erf cancels there, in Python too
             if op.name == "lerp" and not all(map(math.isfinite, point)):
                 continue  # its kernel uses two equivalent formulas that differ at infinity
             y = op(*point, **attrs)
-            assert near(found["value"][-1], float(y)), (op.name, point, y, found["value"][-1])
+            assert is_close(result["value"][-1], float(y)), (op.name, point, y, result["value"][-1])
             for slot, rule in enumerate(op.rules):
                 if rule is not None:
                     local = rule(1.0, y, *point, **attrs)
-                    assert near(found["local"][slot], local), (op.name, slot, point, local, found["local"][slot])
+                    assert is_close(result["local"][slot], local), (op.name, slot, point, local, result["local"][slot])
 
 
 # --- user-defined operations ------------------------------------------------------------------------------------------
@@ -214,20 +218,20 @@ def test_each_operation_and_its_rules_have_python_s_corners(options):
 @pytest.fixture
 def declare():
     """Declare an op with its kernel for one test."""
-    made = []
+    names = []
 
     def one(name, formula, compute, **options):
-        made.append(name)
+        names.append(name)
         op = mg.Op(name, formula, **options)
         mg.kernel(name, "python")(compute)
         return op
 
     yield one
-    for name in made:
+    for name in names:
         del mg.OPS[name]
 
 
-def test_reader_s_own_operation_needs_no_javascript(declare):
+def test_a_user_defined_operation_needs_no_javascript(declare):
     swish = declare(
         "test_swish",
         r"\frac{a}{1 + e^{-{beta} {a}}}",
@@ -236,13 +240,15 @@ def test_reader_s_own_operation_needs_no_javascript(declare):
         attrs={"beta": 1.0},
         domain=(ANY,),
     )
-    (found,) = compare(graphs=[{"trace": single(swish, (0.5,), {"beta": 2.0}), "runs": [[(0, 1.25)]]}])["graphs"]
-    assert found["why"] == [None, None]
-    assert near(found["runs"][0]["value"][1], swish(1.25, beta=2.0))
-    assert near(found["runs"][0]["local"][0], swish.rules[0](1.0, swish(1.25, beta=2.0), 1.25, beta=2.0))
+    (result,) = run_job(graphs=[{"trace": single_op_trace(swish, (0.5,), {"beta": 2.0}), "runs": [[(0, 1.25)]]}])[
+        "graphs"
+    ]
+    assert result["why"] == [None, None]
+    assert is_close(result["runs"][0]["value"][1], swish(1.25, beta=2.0))
+    assert is_close(result["runs"][0]["local"][0], swish.rules[0](1.0, swish(1.25, beta=2.0), 1.25, beta=2.0))
 
 
-def test_attributes_are_given_in_the_order_of_the_operation_and_once(declare):
+def test_attributes_are_passed_once_in_declared_order(declare):
     band = declare(
         "test_band",
         r"\operatorname{leakyrelu}\left({a}, {slope}\right)",
@@ -253,7 +259,7 @@ def test_attributes_are_given_in_the_order_of_the_operation_and_once(declare):
     assert javascript(band) == {"js": "leakyrelu(a, slope)", "rules": ["(g * clamp(a, (-1), slope))"], "why": None}
 
 
-def test_what_cannot_be_computed_again_says_why(declare):
+def test_uncomputable_operations_explain_why(declare):
     ifs = declare("test_ifs", "{a}", lambda a: a, vjp=(lambda g, a: g if a > 0 else 0.0,))
     unknown = declare("test_unknown", r"\operatorname{Ai} {a}", lambda a: a, vjp=(lambda g: g,))
     wrong = declare("test_wrong", "{a}^2", lambda a: 3.0 * a, vjp=(lambda g: 3.0 * g,))
@@ -269,15 +275,15 @@ def test_what_cannot_be_computed_again_says_why(declare):
         "test_bare is not defined on scalars.",
         "matmul is not defined on scalars.",
     ]
-    (found,) = compare(graphs=[{"trace": single(wrong, (2.0,), {}), "runs": [[(0, 5.0)]]}])["graphs"]
-    assert found["why"][1] == "Its formula gives 4.0 here, but Python computed 6.0."
-    assert found["runs"][0]["value"] == [5.0, None]
+    (result,) = run_job(graphs=[{"trace": single_op_trace(wrong, (2.0,), {}), "runs": [[(0, 5.0)]]}])["graphs"]
+    assert result["why"][1] == "Its formula gives 4.0 here, but Python computed 6.0."
+    assert result["runs"][0]["value"] == [5.0, None]
 
 
-def test_functions_of_the_player_are_those_that_formulas_may_name():
+def test_the_player_has_all_functions_of_formulas():
     source = (COMPARE.parents[1] / "src" / "engine" / "numeric.js").read_text(encoding="utf-8")
-    ours = {name for name in FUNCTIONS.values() if "." not in name} | {"pow", "quotient", "softplus"}
+    expected = {name for name in FUNCTIONS.values() if "." not in name} | {"pow", "quotient", "softplus"}
     table = source[source.index("NUMERIC") :]
     listed = {line.split(":")[0].split(",")[0].strip() for line in table[: table.index("\n};")].splitlines()[1:]}
     listed -= {"const", "return", "if", "NaN", "Infinity", "null"}
-    assert {name for name in listed if name.isidentifier()} == ours
+    assert {name for name in listed if name.isidentifier()} == expected

@@ -11,11 +11,11 @@ from minigrad import functional as F
 from minigrad.ops.normalization import Norm
 from minigrad_viz import to_trace
 from minigrad_viz.trace.arrays import summary
-from player import compare
+from player import run_job
 from tiers import NIGHTLY
 
 CLOSE = 1e-12
-ONE = [
+UNARY = [
     lambda x: x.tanh(),
     lambda x: x.sigmoid() * 2.0,
     lambda x: (x * x + 0.5).log(),
@@ -33,7 +33,7 @@ ONE = [
     lambda x: x.sum(1).unsqueeze(1).expand(*x.shape) * 0.3,
     lambda x: x.diagonal().sum() * x,
 ]
-TWO = [
+BINARY = [
     lambda x, y: x @ y.mT @ y * 0.3,
     lambda x, y: x + y[0],
     lambda x, y: x * y.sum(1, keepdim=True),
@@ -57,28 +57,30 @@ def graph(seed, leaves):
     """Return the root of a random computation on leaves with these elements."""
     generator = random.Random(seed)
     with mg.record():
-        made = [mg.tensor(x, dtype=mg.float64, requires_grad=True) for x in leaves]
-        for k, leaf in enumerate(made):
+        leaf_tensors = [mg.tensor(x, dtype=mg.float64, requires_grad=True) for x in leaves]
+        for k, leaf in enumerate(leaf_tensors):
             leaf.label = f"x{k}"
-        values = list(made)
+        values = list(leaf_tensors)
         for _ in range(6):
             x = generator.choice(values)
-            values.append(generator.choice(ONE)(x) if generator.random() < 0.6 else generator.choice(TWO)(x, values[0]))
+            values.append(
+                generator.choice(UNARY)(x) if generator.random() < 0.6 else generator.choice(BINARY)(x, values[0])
+            )
         rest = values[-1] + values[1] * values[0].sum() + values[-2] * 0.1
         return generator.choice(LOSSES)(rest, mg.tensor([0, 3, 1, 2, 1]))
 
 
-def arrays(trace, which):
+def arrays(trace, key):
     """Return the elements of each node's array, or of each event's array in the first pass."""
-    if which == "value":
+    if key == "value":
         return {node: trace["arrays"][t["value"]]["cells"] for node, t in trace["nodes"]["tensor"].items()}
-    return [trace["arrays"][x["array"]]["cells"] for x in trace["passes"][0][which]]
+    return [trace["arrays"][x["array"]]["cells"] for x in trace["passes"][0][key]]
 
 
-def close(found, expected, what):
-    found, expected = (np.array(x, dtype=float) for x in (found, expected))
+def assert_close(actual, expected, case):
+    actual, expected = (np.array(x, dtype=float) for x in (actual, expected))
     scale = max(1.0, np.abs(expected).max()) if expected.size else 1.0
-    assert np.abs(found - expected).max(initial=0.0) <= CLOSE * scale, (what, found, expected)
+    assert np.abs(actual - expected).max(initial=0.0) <= CLOSE * scale, (case, actual, expected)
 
 
 @pytest.mark.parametrize(
@@ -88,35 +90,35 @@ def close(found, expected, what):
         pytest.param(["--disallow-code-generation-from-strings"], id="interpreted", marks=pytest.mark.nightly),
     ],
 )
-def test_random_graphs_have_python_s_numbers(options):
+def test_random_graphs_have_python_s_elements(options):
     jobs, expected = [], []
     for seed in range(10 if options else (50 if NIGHTLY else 20)):
         generator = np.random.default_rng(seed)
-        here = [generator.normal(size=(5, 4)) for _ in range(2)]
-        there = [x.copy() for x in here]
+        inputs = [generator.normal(size=(5, 4)) for _ in range(2)]
+        changed_inputs = [x.copy() for x in inputs]
         elements = [(int(generator.integers(2)), int(generator.integers(20)), float(generator.normal())) for _ in "abc"]
         for leaf, cell, x in elements:
-            there[leaf].reshape(-1)[cell] = x
-        traces = [to_trace(graph(seed, leaves)).data(full=True) for leaves in (here, there)]
+            changed_inputs[leaf].reshape(-1)[cell] = x
+        traces = [to_trace(graph(seed, leaves)).data(full=True) for leaves in (inputs, changed_inputs)]
         names = {name: int(k) for k, name in traces[0]["nodes"]["name"].items()}
         count = len(traces[0]["nodes"]["kind"])
         changes = [(names[f"x{leaf}"] + count * (cell + 1), x) for leaf, cell, x in elements]
         tangents = [(changes[0][0], traces[0]["passes"][0]["root"])]
         jobs.append({"trace": traces[0], "runs": [[], changes], "tangents": tangents})
         expected.append(traces)
-    for seed, (job, traces) in enumerate(zip(compare(*options, graphs=jobs)["graphs"], expected, strict=True)):
+    for seed, (job, traces) in enumerate(zip(run_job(*options, graphs=jobs)["graphs"], expected, strict=True)):
         assert set(job["why"]) == {None}, (seed, job["why"])
-        for found, trace in zip(job["runs"], traces, strict=True):
+        for result, trace in zip(job["runs"], traces, strict=True):
             ops = [trace["ops"][op]["name"] if op >= 0 else "" for op in trace["nodes"]["op"]]
             values = arrays(trace, "value")
-            for node, cells in enumerate(found["value"]):
+            for node, cells in enumerate(result["value"]):
                 if str(node) in values:
-                    close(cells, values[str(node)], (seed, ops[node]))
-            for which in ("upstream", "contribution", "total"):
-                for k, cells in enumerate(arrays(trace, which)):
+                    assert_close(cells, values[str(node)], (seed, ops[node]))
+            for key in ("upstream", "contribution", "total"):
+                for k, cells in enumerate(arrays(trace, key)):
                     over = trace["passes"][0]["edge"][k]
-                    what = (seed, which, ops[trace["edges"]["result"][over]])
-                    close(found["passes"][0][which][k], cells, what)
+                    case = (seed, key, ops[trace["edges"]["result"][over]])
+                    assert_close(result["passes"][0][key][k], cells, case)
         (tangent,) = job["tangents"]
         assert math.isclose(tangent["slope"], tangent["measured"], rel_tol=1e-4, abs_tol=1e-6), (seed, tangent)
 
@@ -138,7 +140,7 @@ CASES = {  # operand shapes and attributes
     "log_softmax": [((P,), {"dim": 1})],
     "softmax_backward": [((P, Q), {"dim": 1})],
     "log_softmax_backward": [((P, Q), {"dim": 1})],
-    "cross_entropy": [((P, C, None), {**CLASSES, "reduction": how}) for how in ("mean", "sum", "none")]
+    "cross_entropy": [((P, C, None), {**CLASSES, "reduction": reduction}) for reduction in ("mean", "sum", "none")]
     + [((P, C, V), {"ignore_index": 1, "reduction": "mean"}), (((4, 3, 2), ("int", 4, 2, 3), None), CLASSES)],
     "nll_loss": [((P, C, V), CLASSES), ((P, C, None), {**CLASSES, "ignore_index": 2})],
     "cross_entropy_backward": [(((), P, C, (4,), (4, 1), (4, 1)), {})],
@@ -157,55 +159,55 @@ CASES = {  # operand shapes and attributes
 }
 
 
-def drawn(kind, generator):
+def random_operand(kind, generator):
     if kind is None:
         return None
     if kind[:1] == ("int",):
         return mg.tensor(generator.integers(kind[-1], size=kind[1:-1]))
-    numbers = generator.uniform(0.1, 0.9, kind[1:]) if kind[:1] == ("chance",) else generator.normal(size=kind)
-    return mg.tensor(numbers, dtype=mg.float64, requires_grad=True)
+    elements = generator.uniform(0.1, 0.9, kind[1:]) if kind[:1] == ("chance",) else generator.normal(size=kind)
+    return mg.tensor(elements, dtype=mg.float64, requires_grad=True)
 
 
-def kept(name, given):
+def consistent_operands(name, operands):
     """Return the operands with saved intermediates that are consistent with them."""
     if name in ("norm_backward", "norm_weight"):
-        a = given[1].detach()
-        return (*given[:-2], a.mean(1, keepdim=True), (a.var(1, correction=0, keepdim=True) + 1e-5).rsqrt())
+        a = operands[1].detach()
+        return (*operands[:-2], a.mean(1, keepdim=True), (a.var(1, correction=0, keepdim=True) + 1e-5).rsqrt())
     if name != "cross_entropy_backward":
-        return given
-    top = given[1].detach().amax(1, keepdim=True)
-    return (*given[:4], top, (given[1].detach() - top).exp().sum(1, keepdim=True))
+        return operands
+    top = operands[1].detach().amax(1, keepdim=True)
+    return (*operands[:4], top, (operands[1].detach() - top).exp().sum(1, keepdim=True))
 
 
-def test_every_op_means_what_its_kernel_computes():
+def test_every_decomposition_agrees_with_its_kernel():
     assert CASES.keys() == {name for name, op in mg.OPS.items() if op.meaning is not None}
     jobs, expected = [], []
     for name, cases in CASES.items():
         for shapes, attrs in cases:
             generator = np.random.default_rng(len(jobs))
-            given = kept(name, tuple(drawn(shape, generator) for shape in shapes))
+            operands = consistent_operands(name, tuple(random_operand(shape, generator) for shape in shapes))
             with mg.record():
-                y = mg.OPS[name](*given, **attrs)
+                y = mg.OPS[name](*operands, **attrs)
             trace = to_trace(y).data(full=True)
             leaf = trace["edges"]["operand"][0]
             first = trace["arrays"][trace["nodes"]["tensor"][str(leaf)]["value"]]["cells"][0]
             jobs.append({"trace": trace, "runs": [[(leaf + len(trace["nodes"]["kind"]), first)]]})
             expected.append((name, y.detach().numpy(), trace))
-    for job, (name, y, trace) in zip(compare(graphs=jobs)["graphs"], expected, strict=True):
+    for job, (name, y, trace) in zip(run_job(graphs=jobs)["graphs"], expected, strict=True):
         assert set(job["why"]) == {None}, (name, job["why"])
         (run,) = job["runs"]
-        close(run["value"][-1], summary(y)["cells"], name)  # all elements in order
-        for which in ("contribution", "total"):
-            for k, cells in enumerate(arrays(trace, which)):
-                close(run["passes"][0][which][k], cells, (name, which, k))
+        assert_close(run["value"][-1], summary(y)["cells"], name)  # all elements in order
+        for key in ("contribution", "total"):
+            for k, cells in enumerate(arrays(trace, key)):
+                assert_close(run["passes"][0][key][k], cells, (name, key, k))
 
 
-def test_what_cannot_be_computed_again_says_why():
+def test_uncomputable_operations_explain_why():
     x = mg.randn(4, 3, requires_grad=True, dtype=mg.float64)
     with mg.record():
         y = F.dropout(x, 0.5).sum() + x.cumsum(0).sum()
     trace = to_trace(y).data(full=True)
-    (job,) = compare(graphs=[{"trace": trace, "runs": [[(len(trace["nodes"]["kind"]), 2.0)]]}])["graphs"]
+    (job,) = run_job(graphs=[{"trace": trace, "runs": [[(len(trace["nodes"]["kind"]), 2.0)]]}])["graphs"]
     why = {text for text in job["why"] if text}
     assert "cumsum is not a scalar formula, and declares no meaning in terms of other ops." in why
     assert any(text.startswith("It depends on") for text in why)

@@ -10,11 +10,11 @@ TESTS = sorted(FRONTEND.glob("tests/*.test.js"))
 
 
 def run(*command: object) -> str:
-    done = subprocess.run(
+    child = subprocess.run(
         [*map(str, command)], cwd=FRONTEND, capture_output=True, encoding="utf-8", timeout=300, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert child.returncode == 0, child.stdout + child.stderr
+    return child.stdout
 
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import minigrad as mg
-from minigrad.data import known
+from minigrad.data import catalogue
 from minigrad_viz import tour
 from minigrad_viz.pictures import frontend
 from minigrad_viz.trace import to_trace
@@ -28,14 +28,14 @@ def test_player_is_built_from_its_sources(tmp_path):
     needs("node", "npm packages")
     built = tmp_path / "player.js"
     subprocess.run(["node", FRONTEND / "build.mjs", built], check=True, timeout=300)
-    assert built.read_bytes() == frontend.BUILT.read_bytes(), "the sources have changed since: run make frontend"
+    assert built.read_bytes() == frontend.BUNDLE.read_bytes(), "the sources have changed since: run make frontend"
 
 
-def test_nothing_in_the_player_ends_the_script_of_a_page():
+def test_the_player_contains_no_script_end_tag():
     assert re.search(r"</script|<!--", frontend.script(), re.IGNORECASE) is None
 
 
-def test_script_leaves_one_name_behind(tmp_path):
+def test_the_script_defines_one_global(tmp_path):
     needs("node")
     (tmp_path / "classic.cjs").write_text(
         "globalThis.document = { querySelectorAll: () => [] };"
@@ -44,8 +44,8 @@ def test_script_leaves_one_name_behind(tmp_path):
         "console.log(Object.keys(minigrad).sort().join());",
         encoding="utf-8",
     )
-    done = subprocess.run(["node", tmp_path / "classic.cjs"], capture_output=True, text=True, timeout=300, check=True)
-    assert done.stdout.split() == ["minigrad", "default,mount,startAll"]
+    child = subprocess.run(["node", tmp_path / "classic.cjs"], capture_output=True, text=True, timeout=300, check=True)
+    assert child.stdout.split() == ["minigrad", "default,mount,startAll"]
 
 
 def keys_of(data):
@@ -55,7 +55,7 @@ def keys_of(data):
     return set().union(*map(keys_of, data)) if isinstance(data, list) else set()
 
 
-def test_shortening_of_names_leaves_the_keys_of_a_trace_alone():
+def test_minification_keeps_trace_keys():
     a, w = mg.Value(2.0, "a"), mg.tensor([[1.0, -2.0], [3.0, 4.0]], requires_grad=True)
     with mg.scope("layer"):
         y = (w @ w).relu().amax(dim=1).sum()
@@ -63,25 +63,25 @@ def test_shortening_of_names_leaves_the_keys_of_a_trace_alone():
     keys = keys_of([json.loads(trace.json()) for trace in traces])
     assert {"mathml", "hist", "tours", "loops", "notes"} <= keys
     sources = "".join(path.read_text(encoding="utf-8") for path in FRONTEND.glob("src/*.js"))
-    said = [key for key in keys if re.search(rf"\b{key}\b", sources)]
-    assert [key for key in said if not re.search(rf"\b{key}\b", frontend.module())] == []
+    used_keys = [key for key in keys if re.search(rf"\b{key}\b", sources)]
+    assert [key for key in used_keys if not re.search(rf"\b{key}\b", frontend.module())] == []
 
 
 @pytest.mark.slow
-def test_wheel_carries_the_player_the_data_and_the_lessons(tmp_path):
-    done = subprocess.run(
+def test_the_wheel_contains_the_player_data_and_lessons(tmp_path):
+    child = subprocess.run(
         [sys.executable, "-m", "build", "--outdir", tmp_path, ROOT], capture_output=True, text=True, timeout=300
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert child.returncode == 0, child.stdout + child.stderr
     (wheel,), (sdist,) = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-        assert archive.read("minigrad_viz/static/player.js") == frontend.BUILT.read_bytes()
+        assert archive.read("minigrad_viz/static/player.js") == frontend.BUNDLE.read_bytes()
         data = {name.rpartition("/")[2]: archive.getinfo(name) for name in names if name.startswith("minigrad/data/")}
     assert "minigrad/core/value.py" in names
     lessons = {path.name for path in (ROOT / "notebooks").glob("[0-9]*.ipynb")} | {"lessons.mplstyle"}
     assert {name.rpartition("/")[2] for name in names if name.startswith("minigrad/lessons/notebooks/")} == lessons
-    shipped = {file for one in known.SHIPPED for file in one.files}
+    shipped = {file for one in catalogue.SHIPPED for file in one.files}
     assert {*shipped, "SOURCES.md"} <= set(data)
     assert sum(data[file].file_size for file in shipped) < 250_000
     assert not [name for name in names if name.startswith(("tests", "viz", "notebooks"))]

@@ -21,15 +21,15 @@ CITED = re.compile(r"(?<![\w./-])((?:\.{0,2}/)?(?:[\w-]+/)*[\w-]+\.(?:js|mjs|py|
 
 def imports_of(path: Path) -> set[str]:
     """Return the sources that a source imports, including type imports."""
-    found = [(path.parent / name).resolve() for name in IMPORT.findall(path.read_text(encoding="utf-8"))]
-    return {str(one.relative_to(SOURCES)) for one in found if one != path}
+    imports = [(path.parent / name).resolve() for name in IMPORT.findall(path.read_text(encoding="utf-8"))]
+    return {str(one.relative_to(SOURCES)) for one in imports if one != path}
 
 
 def imports() -> dict[str, set[str]]:
     return {str(path.relative_to(SOURCES)): imports_of(path) for path in SOURCES.rglob("*.js")}
 
 
-def test_folders_import_those_below_them():
+def test_folders_import_only_lower_ones():
     wrong = [
         f"{path} imports {name}"
         for path, names in imports().items()
@@ -39,15 +39,15 @@ def test_folders_import_those_below_them():
     assert wrong == []
 
 
-def test_no_source_imports_itself_by_way_of_others():
-    above = imports()
-    while ground := [path for path, below in above.items() if not below & above.keys()]:
-        for path in ground:
-            del above[path]
-    while tops := [path for path in above if not any(path in below for below in above.values())]:
-        for path in tops:
-            del above[path]
-    assert sorted(above) == []
+def test_imports_have_no_cycle():
+    remaining = imports()
+    while leaves := [path for path, imported in remaining.items() if not imported & remaining.keys()]:
+        for path in leaves:
+            del remaining[path]
+    while roots := [path for path in remaining if not any(path in targets for targets in remaining.values())]:
+        for path in roots:
+            del remaining[path]
+    assert sorted(remaining) == []
 
 
 def test_sources_that_the_book_and_the_tests_import_exist():

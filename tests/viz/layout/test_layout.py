@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from minigrad_viz.layout import Layout, Ports, layout
 from minigrad_viz.layout import layered as module
-from minigrad_viz.layout.graph import Layered, cut_into_links, rank_nodes
+from minigrad_viz.layout.graph import LayeredGraph, rank_nodes, split_into_links
 from minigrad_viz.layout.order import count_crossings, order_columns
 from tiers import NIGHTLY
 
@@ -40,9 +40,9 @@ def chain_with_leaves(length: int) -> Graph:
     return [BOX] * (2 * length + 1), edges
 
 
-def links_of(nodes: int, edges: list[tuple[int, int]]) -> Layered:
+def split_graph(nodes: int, edges: list[tuple[int, int]]) -> LayeredGraph:
     """Return the graph divided into links, its columns not ordered yet."""
-    return cut_into_links(edges, *rank_nodes(nodes, edges, Ports()), Ports(), 1000)
+    return split_into_links(edges, *rank_nodes(nodes, edges, Ports()), Ports(), 1000)
 
 
 def assert_clear(sizes: list[tuple[float, float]], edges: list[tuple[int, int]], drawn: Layout) -> None:
@@ -76,7 +76,7 @@ def test_boxes_never_overlap_and_routes_never_enter_a_box(graph: Graph) -> None:
 
 @settings(derandomize=True, deadline=None)
 @given(graphs())
-def test_edges_go_right_and_leaves_stand_just_before_their_first_consumer(graph: Graph) -> None:
+def test_edges_point_right_and_leaves_precede_their_first_consumer(graph: Graph) -> None:
     sizes, edges = graph
     ranks = layout(sizes, edges).ranks
     assert all(ranks[source] < ranks[target] for source, target in edges)
@@ -98,9 +98,9 @@ def test_inputs_arrive_from_top_to_bottom_in_slot_order(graph: Graph) -> None:
 
 @settings(derandomize=True, deadline=None, max_examples=50)
 @given(graphs())
-def test_express_edges_keep_clear_too(graph: Graph) -> None:
+def test_express_edges_avoid_boxes(graph: Graph) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_DUMMIES", 0)
+        patch.setattr(module, "MAX_DUMMIES", 0)
         assert_clear(*graph, layout(*graph))
 
 
@@ -112,7 +112,7 @@ def test_single_node_fills_the_drawing() -> None:
     assert layout([BOX], []) == Layout(40.0, 30.0, [(20.0, 15.0)], [], [0])
 
 
-def test_both_edges_of_a_square_are_apart() -> None:
+def test_both_edges_of_a_square_are_separate() -> None:
     drawn = layout([BOX, BOX], [(0, 1), (0, 1)], gap_x=50.0)
     assert drawn.routes == [[(40.0, 15.0), (90.0, 9.0)], [(40.0, 15.0), (90.0, 21.0)]]
 
@@ -123,7 +123,7 @@ def test_main_line_of_a_chain_with_leaves_is_straight() -> None:
     assert drawn.height <= 100
 
 
-def test_a_parent_stands_between_two_leaves() -> None:
+def test_parent_is_between_two_leaves() -> None:
     (_, first), (_, second), (_, parent) = layout([BOX] * 3, [(0, 2), (1, 2)]).centers
     assert parent == pytest.approx((first + second) / 2, abs=0.1)
 
@@ -143,14 +143,14 @@ def test_an_expression_tree_has_no_crossings() -> None:
         (10, 12),
         (11, 12),
     ]
-    graph = links_of(13, edges)
+    graph = split_graph(13, edges)
     order_columns(graph, 4, (2,))
     assert count_crossings(graph) == 0
 
 
-def test_crossings_count_pairs_of_links_in_the_wrong_order() -> None:
+def test_count_crossings_counts_pairs_in_the_wrong_order() -> None:
     edges = [(source, target) for target in (3, 4, 5) for source in (0, 1, 2)]
-    graph = links_of(6, edges)
+    graph = split_graph(6, edges)
     graph.columns = [[0, 1, 2], [3, 4, 5]]
     assert count_crossings(graph) == 9  # the complete graph K(3, 3): (3 * 2 / 2) squared
 
@@ -176,7 +176,7 @@ def test_coordinates_do_not_depend_on_the_hash_seed() -> None:
         "e = [(r.randrange(v), v) for v in range(1, 200) for _ in range(r.randrange(3))];"
         "d = layout([(40, 30)] * 200, e); print(json.dumps([d.centers, d.routes, d.width, d.height]))"
     )
-    texts = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", program],
             env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
@@ -185,8 +185,8 @@ def test_coordinates_do_not_depend_on_the_hash_seed() -> None:
         ).stdout
         for seed in ("0", "1", "77")
     }
-    assert len(texts) == 1
-    assert len(json.loads(texts.pop())[0]) == 200
+    assert len(outputs) == 1
+    assert len(json.loads(outputs.pop())[0]) == 200
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_coordinates_do_not_depend_on_the_hash_seed() -> None:
         ([(float("nan"), 3.0)], [], "node 0 has size (nan, 3.0); expected finite, non-negative values"),
     ],
 )
-def test_a_graph_that_cannot_be_drawn_is_refused(
+def test_invalid_graph_is_rejected(
     sizes: list[tuple[float, float]], edges: list[tuple[int, int]], message: str
 ) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
@@ -207,15 +207,15 @@ def test_a_graph_that_cannot_be_drawn_is_refused(
 
 
 def test_two_wires_of_one_box_leave_and_arrive_at_their_own_heights() -> None:
-    ports = Ports(wires=[0, 1, 1], leave=[-20.0, 30.0, 30.0], arrive=[None, -5.0, 40.0])
+    ports = Ports(wires=[0, 1, 1], leave_offset=[-20.0, 30.0, 30.0], arrive_offset=[None, -5.0, 40.0])
     drawn = layout([(60.0, 100.0), BOX, (60.0, 120.0)], [(0, 1), (0, 2), (0, 2)], ports=ports)
     (_, one), (_, two), (_, three) = drawn.centers
     assert [route[0][1] for route in drawn.routes] == [one - 20, one + 30, one + 30]
     assert [route[-1][1] for route in drawn.routes] == [two, three - 5, three + 40]
 
 
-def test_a_link_between_given_ports_is_level_where_nothing_else_pulls() -> None:
-    ports = Ports(leave=[35.0], arrive=[-40.0])
+def test_link_between_fixed_ports_is_level_without_other_links() -> None:
+    ports = Ports(leave_offset=[35.0], arrive_offset=[-40.0])
     drawn = layout([(60.0, 100.0), (60.0, 120.0)], [(0, 1)], ports=ports)
     assert drawn.routes == [[(60.0, 85.0), (108.0, 85.0)]]
     assert drawn.height == 185.0
@@ -223,20 +223,20 @@ def test_a_link_between_given_ports_is_level_where_nothing_else_pulls() -> None:
 
 def test_wires_that_leave_a_box_in_the_order_in_which_they_arrive_do_not_cross() -> None:
     edges = [(0, 1), (0, 2), (0, 3), (0, 4)]
-    ports = Ports(wires=[0, 1, 2, 3], leave=[10.0, -30.0, 30.0, -10.0])
+    ports = Ports(wires=[0, 1, 2, 3], leave_offset=[10.0, -30.0, 30.0, -10.0])
     heights = [y for _, y in layout([(60.0, 100.0), *[BOX] * 4], edges, ports=ports).centers[1:]]
     assert sorted(range(4), key=heights.__getitem__) == [1, 3, 0, 2]
 
 
-def test_pinned_nodes_stand_alone_in_the_outer_columns() -> None:
+def test_pinned_nodes_have_the_outer_columns_to_themselves() -> None:
     edges = [(0, 3), (2, 3), (1, 4), (3, 4), (3, 5), (4, 6)]
     drawn = layout([BOX] * 7, edges, ports=Ports(first={0: 7, 1: 0}, last={5, 6}))
     assert drawn.ranks == [0, 0, 1, 2, 3, 4, 4]
     assert drawn.centers[0][1] == drawn.centers[3][1]  # the entry represents the deepest value, hence the main line
 
 
-def test_boxes_stand_beside_the_ports_of_a_tall_box_that_they_feed() -> None:
-    ports = Ports(arrive=[-180.0, 0.0, 180.0])
+def test_boxes_are_next_to_the_ports_of_a_tall_box() -> None:
+    ports = Ports(arrive_offset=[-180.0, 0.0, 180.0])
     drawn = layout([*[BOX] * 3, (60.0, 400.0)], [(0, 3), (1, 3), (2, 3)], ports=ports)
     assert all(abs(route[0][1] - route[-1][1]) < 1 for route in drawn.routes)
     assert drawn.height == 400.0

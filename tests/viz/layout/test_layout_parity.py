@@ -15,11 +15,14 @@ PROGRAM = """
 import { readFileSync } from "node:fs";
 const { layout } = await import(process.argv[1] + "/layout/layered.js");
 const { nest } = await import(process.argv[1] + "/layout/nesting.js");
-const withMaps = ({ first, last, ...ports }) => ({ ...ports, first: new Map(first), last: new Set(last) });
+const toPorts = ({ wires, first, last, ...offsets }) => ({
+  wires, leaveOffset: offsets.leave_offset, arriveOffset: offsets.arrive_offset, first: new Map(first),
+  last: new Set(last),
+});
 const answers = JSON.parse(readFileSync(0, "utf8")).map(({ sizes, outer, edges, ports, gaps }) => {
   const [gapX, gapY] = gaps;
   if (outer) return nest(sizes, outer, edges, { gapX, gapY, padding: 10.5, ports });
-  return layout(sizes, edges, { gapX, gapY, ports: ports && withMaps(ports) });
+  return layout(sizes, edges, { gapX, gapY, ports: ports && toPorts(ports) });
 });
 process.stdout.write(JSON.stringify(answers));
 """
@@ -51,22 +54,22 @@ def with_ports(graph: dict[str, Any], seed: int) -> dict[str, Any]:
     targets = {target for _, target in graph["edges"]}
     sources = {source for source, _ in graph["edges"]}
     wires = [generator.randrange(3) for _ in graph["edges"]]
-    given = {node for node in targets if generator.random() < 0.4}
+    fixed = {node for node in targets if generator.random() < 0.4}
     nodes = range(len(graph["sizes"]))
     ports = {
         "wires": wires,
-        "leave": [
+        "leave_offset": [
             9.7 * wire - 8 if source % 3 else None for wire, (source, _) in zip(wires, graph["edges"], strict=True)
         ],
-        "arrive": [generator.randint(-30, 30) / 3 if target in given else None for _, target in graph["edges"]],
+        "arrive_offset": [generator.randint(-30, 30) / 3 if target in fixed else None for _, target in graph["edges"]],
         "first": [(node, generator.randrange(4)) for node in nodes if node not in targets and generator.random() < 0.5],
         "last": [node for node in nodes if node in targets - sources and generator.random() < 0.7],
     }
     return {**graph, "ports": ports}
 
 
-def framed_graph(seed: int, most: int) -> dict[str, Any]:
-    sizes, outer, edges = nested_graph(seed, most)
+def framed_graph(seed: int, max_items: int) -> dict[str, Any]:
+    sizes, outer, edges = nested_graph(seed, max_items)
     graph: dict[str, Any] = {"sizes": sizes, "outer": outer, "edges": edges, "gaps": (40.0, 12.5)}
     return {**graph, "ports": {"wires": [seed * edge % 3 for edge in range(len(edges))]}} if seed % 2 else graph
 
@@ -76,7 +79,9 @@ def graphs() -> list[dict[str, Any]]:
         flat_graph(seed, nodes)
         for seed, nodes in enumerate([0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144] * (3 if NIGHTLY else 1))
     ]
-    framed = [framed_graph(seed, most) for seed, most in enumerate([1, 4, 9, 30, 60] * (10 if NIGHTLY else 3))]
+    framed = [
+        framed_graph(seed, frame_count) for seed, frame_count in enumerate([1, 4, 9, 30, 60] * (10 if NIGHTLY else 3))
+    ]
     square = {"sizes": [(40.0, 30.0)] * 2, "edges": [(0, 1), (0, 1)], "gaps": (48.0, 16.0)}
     express = {"sizes": [(4.0, 3.0)] * 21_002, "edges": [(0, 21_001), *((at, at + 1) for at in range(21_001))]}
     return [
@@ -90,13 +95,13 @@ def graphs() -> list[dict[str, Any]]:
     ]
 
 
-def in_python(graph: dict[str, Any]) -> Any:
+def python_layout(graph: dict[str, Any]) -> Any:
     """Return Python's layout as JSON data."""
     sizes, edges, (gap_x, gap_y) = graph["sizes"], graph["edges"], graph["gaps"]
-    given = dict(graph.get("ports", {}))
-    if "first" in given:
-        given["first"] = dict(given["first"])
-    ports = Ports(**given)
+    port_options = dict(graph.get("ports", {}))
+    if "first" in port_options:
+        port_options["first"] = dict(port_options["first"])
+    ports = Ports(**port_options)
     if "outer" in graph:
         nested = nest(sizes, graph["outer"], edges, gap_x=gap_x, gap_y=gap_y, padding=10.5, ports=ports)
         answer = {name: getattr(nested, name) for name in nested.__slots__}
@@ -108,10 +113,10 @@ def in_python(graph: dict[str, Any]) -> Any:
 
 def test_javascript_gives_the_coordinates_of_python() -> None:
     needs("node")
-    asked = graphs()
+    inputs = graphs()
     node = subprocess.run(
         ["node", "--input-type=module", "-e", PROGRAM, str(FRONTEND / "src")],
-        input=json.dumps(asked),
+        input=json.dumps(inputs),
         capture_output=True,
         text=True,
         timeout=300,
@@ -119,6 +124,8 @@ def test_javascript_gives_the_coordinates_of_python() -> None:
     )
     assert node.returncode == 0, node.stderr
     answers = json.loads(node.stdout)
-    assert len(answers) == len(asked)
-    wrong = [at for at, (graph, answer) in enumerate(zip(asked, answers, strict=True)) if answer != in_python(graph)]
+    assert len(answers) == len(inputs)
+    wrong = [
+        at for at, (graph, answer) in enumerate(zip(inputs, answers, strict=True)) if answer != python_layout(graph)
+    ]
     assert wrong == []  # bit for bit: both compute and round in the same order

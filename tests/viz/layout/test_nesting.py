@@ -16,13 +16,13 @@ BOX = (40.0, 30.0)
 SLACK = 0.03  # rounding error
 
 
-def around(graph: Graph, item: int) -> list[int]:
+def frames_around(graph: Graph, item: int) -> list[int]:
     """Return the frames around an item, from the innermost outwards."""
-    found = []
-    while graph.outer[item] >= 0:
-        item = graph.outer[item]
-        found.append(item)
-    return found
+    frames = []
+    while graph.parents[item] >= 0:
+        item = graph.parents[item]
+        frames.append(item)
+    return frames
 
 
 def height_at(route: list[Point], x: float) -> float:
@@ -33,7 +33,7 @@ def height_at(route: list[Point], x: float) -> float:
     raise AssertionError(f"the route {route} does not pass {x}")
 
 
-def inside(route: list[Point], box: Box) -> list[float]:
+def heights_inside(route: list[Point], box: Box) -> list[float]:
     """Return the heights of a route between the left and the right side of a box, at the ends of each segment."""
     left, right = box[0], box[0] + box[2]
     heights = []
@@ -46,15 +46,15 @@ def inside(route: list[Point], box: Box) -> list[float]:
 
 def assert_clear(graph: Graph, drawn: Nested) -> None:
     """Assert that frames contain their parts, other boxes do not overlap, and edges cross borders at ports only."""
-    frames = set(graph.outer) - {-1}
-    rings = [around(graph, item) for item in range(len(graph.sizes))]
+    frames = set(graph.parents) - {-1}
+    rings = [frames_around(graph, item) for item in range(len(graph.sizes))]
     assert drawn.depths == [len(ring) for ring in rings]
     for item, (left, top, width, height) in enumerate(drawn.boxes):
-        x, y, wide, high, header = 0.0, 0.0, drawn.width, drawn.height, 0.0
+        x, y, box_width, high, header = 0.0, 0.0, drawn.width, drawn.height, 0.0
         if rings[item]:
-            (x, y, wide, high), header = drawn.boxes[rings[item][0]], graph.sizes[rings[item][0]][1]
+            (x, y, box_width, high), header = drawn.boxes[rings[item][0]], graph.sizes[rings[item][0]][1]
         assert x - SLACK <= left
-        assert left + width <= x + wide + SLACK
+        assert left + width <= x + box_width + SLACK
         assert y + header - SLACK <= top
         assert top + height <= y + high + SLACK
         if item in frames:
@@ -62,7 +62,7 @@ def assert_clear(graph: Graph, drawn: Nested) -> None:
         else:
             assert (width, height) == pytest.approx(graph.sizes[item], abs=SLACK)
     for (one, a), (two, b) in combinations(enumerate(drawn.boxes), 2):
-        if graph.outer[one] == graph.outer[two]:
+        if graph.parents[one] == graph.parents[two]:
             across = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
             assert min(across, min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])) <= SLACK
     ports: dict[tuple[int, bool], dict[int, float]] = {}
@@ -74,7 +74,7 @@ def assert_clear(graph: Graph, drawn: Nested) -> None:
         assert route[-1][0] == pytest.approx(left, abs=SLACK)
         assert top - SLACK <= route[-1][1] <= top + height + SLACK
         for item, box in enumerate(drawn.boxes):
-            heights = inside(route, box)
+            heights = heights_inside(route, box)
             if item not in rings[source] and item not in rings[target]:
                 # Next to the box: above it throughout, or below. Segments are level along boxes and frames.
                 assert all(y <= box[1] + SLACK for y in heights) or all(y >= box[1] + box[3] - SLACK for y in heights)
@@ -87,11 +87,11 @@ def assert_clear(graph: Graph, drawn: Nested) -> None:
                 ports.setdefault((item, False), {}).setdefault(source, height_at(route, box[0]))
                 assert ports[item, False][source] == pytest.approx(height_at(route, box[0]), abs=SLACK)
     for heights_by_wire in ports.values():  # one port per value, well separated
-        assert all(below - above > 5 for above, below in pairwise(sorted(heights_by_wire.values())))
+        assert all(lower - upper > 5 for upper, lower in pairwise(sorted(heights_by_wire.values())))
 
 
 @pytest.mark.parametrize("part", range(8 if NIGHTLY else 2))
-def test_frames_hold_their_parts_and_edges_cross_their_borders_at_ports_only(part: int) -> None:
+def test_frames_contain_their_parts_and_edges_cross_at_ports_only(part: int) -> None:
     for seed in range(50 * part, 50 * part + 50):
         graph = nested_graph(seed)
         assert_clear(graph, nest(*graph))
@@ -107,7 +107,7 @@ def test_without_blocks_the_drawing_is_that_of_layout() -> None:
         assert (drawn.width, drawn.height) == (flat.width, flat.height)
 
 
-def test_a_value_has_one_port_however_many_uses_it_has() -> None:
+def test_value_with_many_uses_has_one_port() -> None:
     # 0 -> both parts of block 1, one of them twice; 2 -> two items outside
     drawn = nest([BOX] * 6, [-1, -1, 1, 1, -1, -1], [(0, 2), (0, 3), (0, 3), (2, 4), (2, 5)])
     left, _, width, _ = drawn.boxes[1]
@@ -124,7 +124,7 @@ def test_the_main_line_runs_straight_through_frames() -> None:
     assert max(heights) - min(heights) <= 12  # the distance of two ports of one box
 
 
-def test_ports_stand_in_the_order_of_what_they_feed() -> None:
+def test_ports_are_in_the_order_of_their_consumers() -> None:
     # Four values enter a block of four chains, in reverse order: no edges cross, inside the frame or outside.
     outer = [-1] * 4 + [-1] + [4] * 4
     drawn = nest([BOX] * 9, outer, [(0, 8), (1, 7), (2, 6), (3, 5)])
@@ -133,7 +133,7 @@ def test_ports_stand_in_the_order_of_what_they_feed() -> None:
     assert len({tuple(sorted(range(4), key=heights.__getitem__)) for heights in sides}) == 1
 
 
-def test_the_wires_of_a_closed_block_leave_it_in_the_order_in_which_they_arrive() -> None:
+def test_wires_leave_a_closed_block_in_arrival_order() -> None:
     sizes = [(60.0, 60.0), *[BOX] * 3]
     drawn = nest(sizes, [-1] * 4, [(0, 1), (0, 2), (0, 3)], ports=Ports(wires=[7, 5, 6]))
     leave = [route[0][1] for route in drawn.routes]
@@ -154,7 +154,7 @@ def test_a_frame_has_room_for_its_title() -> None:
     assert drawn.routes == [[(52.0, 47.0), (548.0, 47.0)]]
 
 
-def test_a_hundred_frames_in_each_other_and_5000_items_need_no_recursion() -> None:
+def test_hundred_nested_frames_need_no_recursion() -> None:
     depth = 100
     outer = [*range(-1, depth - 1), depth - 1, -1]
     drawn = nest([(60.0, 18.0)] * depth + [BOX, BOX], outer, [(depth, depth + 1)])
@@ -176,8 +176,6 @@ def test_a_hundred_frames_in_each_other_and_5000_items_need_no_recursion() -> No
         ([-1, 0, -1, 0], [(1, 2), (2, 3)], "the edges form a cycle through item 0; expected blocks without cycles"),
     ],
 )
-def test_a_graph_that_has_no_nested_drawing_is_refused(
-    outer: list[int], edges: list[tuple[int, int]], message: str
-) -> None:
+def test_invalid_nesting_is_rejected(outer: list[int], edges: list[tuple[int, int]], message: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         nest([BOX] * len(outer), outer, edges)

@@ -21,7 +21,7 @@ from needs import needs
 ROOT = Path(__file__).parents[3]
 
 
-def child(code: str, **environment: str) -> str:
+def run_python(code: str, **environment: str) -> str:
     """Run `code` in a new Python process and return its output."""
     path = os.pathsep.join([str(ROOT), str(ROOT / "viz")])
     env = {**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8", **environment}
@@ -30,7 +30,7 @@ def child(code: str, **environment: str) -> str:
     return done.stdout.decode()
 
 
-EVERYTHING = """
+ALL_FORMATS_PROGRAM = """
 import minigrad as mg, minigrad_viz as v
 w = [mg.Value(0.1 * n) for n in range(7)]
 y = sum((w[n] * w[n + 1]).tanh() for n in range(6)) / w[3].detach()
@@ -51,12 +51,12 @@ for x in (y, z, t):
 
 
 def test_output_is_the_same_bytes_under_another_hash_seed():
-    assert child(EVERYTHING, PYTHONHASHSEED="1") == child(EVERYTHING, PYTHONHASHSEED="2")
+    assert run_python(ALL_FORMATS_PROGRAM, PYTHONHASHSEED="1") == run_python(ALL_FORMATS_PROGRAM, PYTHONHASHSEED="2")
 
 
 def test_import_loads_neither_numpy_nor_graphviz_nor_widgets_nor_ipython():
     heavy = "{'numpy', 'graphviz', 'ipywidgets', 'IPython', 'anywidget', 'taichi'}"
-    assert child(f"import sys, minigrad_viz; print({heavy} & set(sys.modules))") == "set()\n"
+    assert run_python(f"import sys, minigrad_viz; print({heavy} & set(sys.modules))") == "set()\n"
 
 
 def test_long_chain_is_drawn_far_below_its_depth_in_stack():
@@ -70,43 +70,43 @@ sys.setrecursionlimit(100)
 d = v.draw(y)
 print(len(d._repr_mimebundle_()), len(d.html()) > 0, len(d.json()) > 0)
 """
-    assert child(code) == "2 True True\n"
+    assert run_python(code) == "2 True True\n"
 
 
-class Figure(HTMLParser):
+class FigureParser(HTMLParser):
     """Collects the elements of a fragment, with their attributes and text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.contents: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
+        self.elements.append((tag, dict(attrs)))
 
     def handle_data(self, data: str) -> None:
-        self.texts.append(data)
+        self.contents.append(data)
 
 
-def test_bundle_is_a_figure_with_the_picture_as_image_and_the_trace_as_data():
+def test_mime_bundle_has_the_drawing_as_image_and_the_trace_as_data():
     a = mg.Value(3.0, "a<b>'\"")
     drawing = draw(a * a)
     bundle = drawing._repr_mimebundle_()
     assert sorted(bundle) == ["text/html", "text/plain"]
     assert bundle["text/plain"] == to_text(a * a)
-    figure = Figure(bundle["text/html"])
-    assert [tag for tag, _ in figure.found] == ["figure", "img", "script"]
-    image = figure.found[1][1]
+    figure = FigureParser(bundle["text/html"])
+    assert [tag for tag, _ in figure.elements] == ["figure", "img", "script"]
+    image = figure.elements[1][1]
     assert image["alt"] == "Graph of v₁ = 9.0: 1 leaf, 1 operation."
     kind, encoded = (image["src"] or "").split(",")
     assert kind == "data:image/svg+xml;base64"
     assert ET.fromstring(base64.b64decode(encoded)).get("class") == "mg"
-    assert figure.found[2][1]["type"] == "application/json"
-    assert json.loads(figure.texts[0])["nodes"]["name"]["0"] == "a<b>'\""
+    assert figure.elements[2][1]["type"] == "application/json"
+    assert json.loads(figure.contents[0])["nodes"]["name"]["0"] == "a<b>'\""
 
 
-def test_picture_too_wide_to_read_is_an_overview_that_says_how_to_zoom():
+def test_wide_drawing_is_an_overview_that_explains_how_to_zoom():
     y = mg.Value(1.0, "x")
     for _ in range(30):
         y = (y + 1.0).tanh()
@@ -114,7 +114,7 @@ def test_picture_too_wide_to_read_is_an_overview_that_says_how_to_zoom():
     assert "<figcaption>" not in draw(mg.Value(1.0, "x") + 1.0)._repr_mimebundle_()["text/html"]
 
 
-def test_drawing_keeps_the_gradients_of_when_it_was_drawn():
+def test_drawing_is_a_snapshot_of_gradients():
     a = mg.Value(3.0, "a")
     y = a * a
     drawing = draw(y)
@@ -122,13 +122,13 @@ def test_drawing_keeps_the_gradients_of_when_it_was_drawn():
     assert repr(drawing).splitlines()[2] == "0  a     leaf      3.0     —"
 
 
-def test_every_output_takes_a_drawing_too():
+def test_every_format_accepts_a_drawing():
     drawing = draw(mg.Value(3.0, "a") * 2.0)
     assert to_svg(drawing) == drawing.svg()
 
 
 @pytest.mark.parametrize("suffix", ["svg", "html", "txt", "json", "tex", "dot", "gv"])
-def test_save_writes_what_the_suffix_says(tmp_path, suffix):
+def test_save_writes_the_format_of_the_suffix(tmp_path, suffix):
     drawing = draw(mg.Value(3.0, "α") * 2.0)
     drawing.save(tmp_path / f"graph.{suffix}")
     written = (tmp_path / f"graph.{suffix}").read_text(encoding="utf-8")
@@ -137,7 +137,7 @@ def test_save_writes_what_the_suffix_says(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", ["png", "pdf"])
-def test_save_writes_pictures_for_print_and_slides(tmp_path, suffix):
+def test_save_writes_png_pdf_and_tikz(tmp_path, suffix):
     needs("typst")
     drawing = draw(mg.Value(3.0, "α") * 2.0)
     drawing.save(tmp_path / f"graph.{suffix.upper()}")
@@ -146,7 +146,7 @@ def test_save_writes_pictures_for_print_and_slides(tmp_path, suffix):
     assert written.startswith({"png": b"\x89PNG", "pdf": b"%PDF-1."}[suffix])
 
 
-def test_save_refuses_an_unknown_suffix_and_lists_the_known(tmp_path):
+def test_save_rejects_an_unsupported_suffix(tmp_path):
     for name in ("graph.bmp", "graph", ".png"):
         with pytest.raises(ArgumentError) as raised:
             draw(mg.Value(3.0)).save(tmp_path / name)
@@ -157,7 +157,7 @@ def test_save_refuses_an_unknown_suffix_and_lists_the_known(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_save_refuses_an_option_that_files_of_that_suffix_do_not_have(tmp_path):
+def test_save_rejects_options_that_the_format_does_not_support(tmp_path):
     drawing = draw(mg.Value(3.0))
     with pytest.raises(ArgumentError, match=r"^save: \.svg files have no option 'scale'\.\n  It applies to \.png\.$"):
         drawing.save(tmp_path / "graph.svg", scale=2)
@@ -167,7 +167,7 @@ def test_save_refuses_an_option_that_files_of_that_suffix_do_not_have(tmp_path):
         drawing.save(tmp_path / "graph.txt", theme="dark")
 
 
-def test_save_names_the_folder_that_is_missing(tmp_path):
+def test_save_reports_a_missing_directory(tmp_path):
     with pytest.raises(MissingFileError) as raised:
         draw(mg.Value(3.0)).save(tmp_path / "figures" / "graph.svg")
     folder = str(tmp_path / "figures")
@@ -177,7 +177,7 @@ def test_save_names_the_folder_that_is_missing(tmp_path):
 
 
 @pytest.mark.parametrize(("theme", "palette", "other"), [("light", LIGHT, DARK), ("dark", DARK, LIGHT)])
-def test_theme_holds_in_a_page_whatever_the_readers_is(theme, palette, other):
+def test_theme_of_a_page_overrides_the_users_theme(theme, palette, other):
     page = draw(mg.Value(3.0, "a") * 2.0).html(theme)
     before = page[: page.index("<script")]
     assert f'<html lang="en" data-theme={theme}>' in page
@@ -185,7 +185,7 @@ def test_theme_holds_in_a_page_whatever_the_readers_is(theme, palette, other):
     assert (palette["page"] in before, other["page"] in before) == (True, False)
 
 
-def test_export_keeps_the_step_and_the_options_of_a_drawing(tmp_path):
+def test_export_preserves_the_step_and_options_of_a_drawing(tmp_path):
     a = mg.Value(3.0, "a")
     drawing = draw(a * a, step=3)
     export(drawing, tmp_path / "step.svg", theme="dark")
@@ -194,7 +194,7 @@ def test_export_keeps_the_step_and_the_options_of_a_drawing(tmp_path):
     assert (tmp_path / "graph.svg").read_text(encoding="utf-8") == draw(a * a).svg("light")
 
 
-def test_page_asks_for_nothing_from_elsewhere():
+def test_page_makes_no_requests():
     a = mg.Value(3.0, "a")
     page = to_html(a * a)
     links = re.findall(r"https?://[^\s\"'<)]+", page)
@@ -219,7 +219,7 @@ def test_page_shows_the_backward_pass_of_each_output():
     assert "1.0 × 5.0 = <b>5.0</b>" in page
 
 
-def test_long_tables_of_a_page_show_their_beginning_and_their_end():
+def test_long_tables_of_a_page_show_their_first_and_last_rows():
     y = mg.Value(1.0, "x")
     for _ in range(600):
         y = -y
@@ -232,7 +232,7 @@ def test_long_tables_of_a_page_show_their_beginning_and_their_end():
     assert [int(n) for n in re.findall(r"<tr><td class='r dim'>(\d+)<", steps)] == [*range(1, 201), *range(401, 601)]
 
 
-def test_zoom_buttons_give_the_picture_their_sizes():
+def test_zoom_buttons_resize_the_drawing():
     page = to_html(mg.Value(3.0, "a") * 2.0)
     width = int(re.search(r'<svg [^>]*?width="(\d+)"', page)[1])
     for key, size in (("half", round(width / 2)), ("full", width), ("twice", 2 * width)):
@@ -255,7 +255,7 @@ def test_graphviz_source_has_each_edge_and_its_derivative():
     assert any(line.startswith('\tn1 [label="v₁ = a · a\\ndata 9.0\\ngrad —"') for line in lines)
 
 
-def test_graphviz_draws_an_edge_dotted_where_no_gradient_flows():
+def test_graphviz_draws_edges_without_gradients_dotted():
     source = draw(mg.Value(3.0, "a") * 2.0).graphviz().source
     assert [line for line in source.splitlines() if "->" in line] == [
         "\tn0 -> n2 [label=2.0]",
@@ -263,7 +263,7 @@ def test_graphviz_draws_an_edge_dotted_where_no_gradient_flows():
     ]
 
 
-def test_graphviz_marks_a_number_that_is_not_finite():
+def test_graphviz_marks_non_finite_values():
     source = draw(mg.log(mg.Value(0.0, "a"))).graphviz().source
     marked = [line.split()[0] for line in source.splitlines() if "penwidth=2.5" in line]
     assert marked == ["n1"]
@@ -297,7 +297,7 @@ def test_extension_draws_a_value_named_after_the_users_variables(shell):
     assert data == {"text/plain": "Value(4.0)"}
 
 
-def test_unloading_restores_the_printer_that_was_there(shell):
+def test_unloading_restores_the_previous_printer(shell):
     formatter = shell.display_formatter.mimebundle_formatter
     formatter.for_type(mg.Value, lambda value: {"text/plain": "mine"})
     shell.extension_manager.load_extension("minigrad_viz")
@@ -305,13 +305,13 @@ def test_unloading_restores_the_printer_that_was_there(shell):
     assert shell.display_formatter.format(mg.Value(1.0))[0]["text/plain"] == "mine"
 
 
-def test_drawing_is_displayed_by_its_bundle(shell):
+def test_drawing_is_displayed_by_its_mime_bundle(shell):
     data, _ = shell.display_formatter.format(draw(mg.Value(1.0, "x")))
     assert isinstance(draw(mg.Value(1.0)), Drawing)
     assert sorted(data) == ["text/html", "text/plain"]
 
 
-def test_what_is_no_path_is_named(tmp_path):
+def test_save_rejects_a_non_path(tmp_path):
     drawing = draw(mg.Value(1.0) * 2)
     with pytest.raises(mg.errors.DTypeError, match=r"save: 3 is an int, not a path\."):
         drawing.save(3)

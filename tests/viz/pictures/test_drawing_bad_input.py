@@ -16,7 +16,7 @@ from cases import merge_cases
 from minigrad.core.errors import DTypeError, GraphError
 from minigrad_viz import draw, explain, export, step, to_graphviz, to_html, to_json, to_svg, to_text, tour
 from needs import needs
-from player import compare
+from player import run_job
 
 ALL = {"draw": draw, "step": step, "to_graphviz": to_graphviz, "to_html": to_html, "to_json": to_json, "to_svg": to_svg}
 ALL |= {"to_text": to_text, "tour": lambda x: tour(x, []), "export": lambda x: export(x, "never-written.svg")}
@@ -52,7 +52,7 @@ def hostile():
 # --- what is not a node ----------------------------------------------------------------------------------------------
 
 
-class Torch:
+class ForeignTensor:
     """An object that resembles a tensor of another library."""
 
     requires_grad, grad_fn, data, grad = True, None, 1.0, None
@@ -61,7 +61,7 @@ class Torch:
 @merge_cases
 @pytest.mark.parametrize("call", ALL.values(), ids=ALL)
 @pytest.mark.parametrize(
-    ("x", "said"),
+    ("x", "description"),
     [
         ("loss", "'loss' is a str"),
         (None, "None is a NoneType"),
@@ -71,18 +71,18 @@ class Torch:
         ([mg.Value(1.0), None], "None is a NoneType"),
         ([[mg.Value(1.0)]], r"\[Value\(1.0\)\] is a list"),
         ({"y": mg.Value(1.0)}, "is a dict"),
-        (Torch(), "is a Torch"),
+        (ForeignTensor(), "is a ForeignTensor"),
         (mg, "is a module"),
     ],
 )
-def test_what_is_no_node_is_refused_with_what_to_draw(call, x, said):
+def test_non_nodes_are_rejected_with_advice(call, x, description):
     with pytest.raises(
-        DTypeError, match=rf"draw: .*{said}.*, not a Value or a tensor.\n  Draw the result of a computation"
+        DTypeError, match=rf"draw: .*{description}.*, not a Value or a tensor.\n  Draw the result of a computation"
     ):
         call(x)
 
 
-def test_arrays_of_other_libraries_and_lists_without_a_graph_are_refused():
+def test_foreign_arrays_and_lists_without_a_graph_are_rejected():
     import numpy as np
 
     with pytest.raises(DTypeError, match=r"array\(\[1., 1.\]\) is a ndarray|is an ndarray"):
@@ -94,7 +94,7 @@ def test_arrays_of_other_libraries_and_lists_without_a_graph_are_refused():
 
 
 @pytest.mark.parity
-def test_tensor_of_torch_is_refused():
+def test_torch_tensor_is_rejected():
     import torch
 
     with pytest.raises(DTypeError, match="is a Tensor, not a Value or a tensor"):
@@ -120,7 +120,7 @@ sys.stdout.buffer.write(pickle.dumps(a))
     assert to_svg(a * a).startswith("<svg")
 
 
-def test_computed_node_does_not_leave_its_process_and_says_what_to_take():
+def test_pickling_a_computed_node_raises_with_advice():
     a = mg.Value(3.0, "a")
     for carry in (pickle.dumps, copy.deepcopy):
         with pytest.raises(GraphError, match=r"computed by mul and is not a leaf.*\n.*detach\(\)"):
@@ -134,7 +134,7 @@ def test_computed_node_does_not_leave_its_process_and_says_what_to_take():
 # --- labels ----------------------------------------------------------------------------------------------------------
 
 
-class Seen(HTMLParser):
+class MarkupParser(HTMLParser):
     """Collects the elements of a page, and the attributes that could execute code."""
 
     def __init__(self):
@@ -148,7 +148,7 @@ class Seen(HTMLParser):
         ]
 
 
-def test_labels_are_text_in_every_form():
+def test_labels_are_escaped_in_every_format():
     y = hostile()
     text = to_text(y)
     assert not any(letter < " " and letter != "\n" for letter in text)
@@ -158,22 +158,22 @@ def test_labels_are_text_in_every_form():
     assert not [part for part in inside.iter() if part.tag.endswith(("script", "img", "foreignObject"))]
     assert not [name for part in inside.iter() for name in part.attrib if name.startswith("on")]
     for page, scripts in ((to_html(y), 2), (draw(y)._repr_mimebundle_()["text/html"], 1)):
-        seen = Seen()
-        seen.feed(page)
-        assert seen.handlers == []
-        assert seen.tags.count("script") == scripts
-        assert seen.tags.count("img") == (scripts == 1)
+        parser = MarkupParser()
+        parser.feed(page)
+        assert parser.handlers == []
+        assert parser.tags.count("script") == scripts
+        assert parser.tags.count("img") == (scripts == 1)
     assert json.loads(to_json(y))["nodes"]["name"]["3"] == HOSTILE[0]  # JSON is data; whoever displays it escapes it
 
 
-def test_traits_of_leaves_with_any_label_are_names_of_python_and_short():
+def test_traits_of_leaves_are_short_identifiers():
     leaves = step(hostile()).leaves
     assert len(leaves) == 1 + len(HOSTILE)
     assert {name for name in leaves if not name.isidentifier() or len(name) > 60} == set()
     assert leaves["leaf_proto"][0] == "__proto__"
 
 
-def test_labels_mean_nothing_to_graphviz():
+def test_labels_are_not_interpreted_by_graphviz():
     source = to_graphviz(hostile()).source
     assert "label=<" not in source  # an HTML-like label
     assert len(source) < 100_000
@@ -183,7 +183,7 @@ def test_labels_mean_nothing_to_graphviz():
     assert not [part for part in ElementTree.fromstring(drawn.stdout).iter() if part.tag.endswith("script")]
 
 
-def test_labels_are_letter_for_letter_what_graphviz_shows():
+def test_graphviz_shows_labels_verbatim():
     name = r"&lt;b&gt; &amp;amp; &colon; \N\n\G \\ end"
     needs("dot")
     source = to_graphviz(mg.Value(2.0, name).exp()).source
@@ -193,13 +193,13 @@ def test_labels_are_letter_for_letter_what_graphviz_shows():
     assert f"{name}: 2.0" in [part.get("{http://www.w3.org/1999/xlink}title") for part in parts]
 
 
-def test_a_label_stays_on_its_line_whatever_ends_one():
+def test_line_breaks_in_labels_are_escaped():
     for end in "\n\r\v\f\x85\u2028\u2029":
         assert len(to_text(mg.Value(1.0, f"one{end}two")).splitlines()) == 3
         assert "one two" in to_svg(mg.Value(1.0, f"one{end}two"))
 
 
-def test_classes_that_are_called_like_markup_are_drawn():
+def test_class_names_that_contain_markup_are_escaped():
     needs("numpy")
     from minigrad_viz import watch
 
@@ -213,26 +213,26 @@ def test_classes_that_are_called_like_markup_are_drawn():
         assert "_b___2J__x(" not in text
     ElementTree.fromstring(to_svg(y))
     model = type(called, (mg.nn.Sequential,), {})(type(called, (mg.nn.ReLU,), {})())
-    seen = watch(model)
-    assert "<b>\ufffd[2J&'x: no step yet" in [part.text for part in ElementTree.fromstring(seen.svg()).iter()]
-    assert "\x1b" not in repr(seen) + seen._repr_mimebundle_()["text/html"]
+    watcher = watch(model)
+    assert "<b>\ufffd[2J&'x: no step yet" in [part.text for part in ElementTree.fromstring(watcher.svg()).iter()]
+    assert "\x1b" not in repr(watcher) + watcher._repr_mimebundle_()["text/html"]
 
 
-def test_captions_of_a_tour_are_on_one_line_and_can_be_written(tmp_path):
+def test_captions_of_a_tour_are_single_encodable_lines(tmp_path):
     player = tour(mg.Value(1.0, "a").exp(), [("start", "half \ud83d\nof a letter\x00")])
     export(player, tmp_path / "y.html")
     assert json.loads(player.trace_text)["tours"] == [{"at": 0, "text": "half \ufffd of a letter\ufffd"}]
 
 
-def test_labels_are_read_by_the_player():
-    (found,) = compare(graphs=[{"trace": json.loads(to_json(hostile())), "runs": [[[0, 1.0]]]}])["graphs"]
-    assert found["runs"][0]["value"][0] == 1.0
+def test_player_parses_labels():
+    (result,) = run_job(graphs=[{"trace": json.loads(to_json(hostile())), "runs": [[[0, 1.0]]]}])["graphs"]
+    assert result["runs"][0]["value"][0] == 1.0
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
-def test_nan_and_infinities_are_drawn_and_told():
+def test_nan_and_infinities_are_drawn_and_reported():
     n, i = mg.Value(math.nan, "n"), mg.Value(math.inf, "i")
     z = n * 2 + i - i
     assert "n is the first NaN" in to_text(z)
@@ -245,7 +245,7 @@ def test_nan_and_infinities_are_drawn_and_told():
     assert str(explain(n, of=z)).startswith("n = NaN, a leaf")
 
 
-def test_gradient_that_was_never_computed_is_a_dash_and_no_zero():
+def test_missing_gradient_is_a_dash_not_zero():
     a = mg.Value(2.0, "a")
     y = a * 3
     assert to_text(y).splitlines()[2].split() == ["0", "a", "leaf", "2.0", "—"]
@@ -260,7 +260,7 @@ def test_gradient_that_was_never_computed_is_a_dash_and_no_zero():
 
 
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (2, 0, 4), ()])
-def test_tensor_without_numbers_or_without_dimensions_is_drawn(shape):
+def test_empty_and_zero_dimensional_tensors_are_drawn(shape):
     needs("numpy")
     with mg.record():
         x = mg.zeros(*shape, requires_grad=True)
@@ -273,7 +273,7 @@ def test_tensor_without_numbers_or_without_dimensions_is_drawn(shape):
     assert str(explain(x, of=y))
 
 
-def test_freed_graph_lacks_nothing_but_what_follows_from_a_large_constant_that_is_gone():
+def test_freed_graph_is_recomputed_except_after_a_freed_large_constant():
     needs("numpy")
     x = mg.ones(100, 100, requires_grad=True)
     y = (x * 2).exp().sum()
@@ -296,7 +296,7 @@ def test_freed_graph_lacks_nothing_but_what_follows_from_a_large_constant_that_i
 
 
 @pytest.mark.slow
-def test_graph_of_a_hundred_thousand_nodes_is_drawn_in_every_form():
+def test_graph_of_a_hundred_thousand_nodes_is_drawn_in_every_format():
     a = mg.Value(1.0, "a")
     y = a
     for _ in range(50_000):
@@ -308,7 +308,7 @@ def test_graph_of_a_hundred_thousand_nodes_is_drawn_in_every_form():
     assert len(drawing._repr_mimebundle_()["text/html"]) < 2_000_000
     player = step(drawing)
     assert len(player.trace_packed) < 8_000_000
-    said = str(explain("a", of=drawing)).splitlines()
-    assert said[1] == "∂y/∂a, the gradient of a, adds up 100,001 contributions:"
-    assert said[7] == "  … 99,991 contributions left out …"
-    assert len(said) == 14
+    lines = str(explain("a", of=drawing)).splitlines()
+    assert lines[1] == "∂y/∂a, the gradient of a, adds up 100,001 contributions:"
+    assert lines[7] == "  … 99,991 contributions left out …"
+    assert len(lines) == 14

@@ -46,19 +46,19 @@ def tokens():
     return mg.tensor([[1, 2, 3]])
 
 
-def said(drawing):
+def svg_labels(drawing):
     """Return the text elements of the drawing, in order."""
     return [html.unescape(re.sub("<[^>]*>", " ", text)) for text in re.findall(r"<text.*?</text>", drawing.svg())]
 
 
-def test_line_of_what_layers_compute_is_the_readers_that_asked_for_the_drawing():
+def test_source_line_of_layers_is_the_users_call_of_draw():
     trace = draw(small(), mg.ones(1, 1, 4, 4)).trace
     lines = list(trace.lines.values())
     assert lines
     assert all("test_drawing_models.py" in line and "draw(small(), mg.ones" in line for line in lines)
 
 
-def test_blocks_know_their_kind_their_parameters_and_what_they_share():
+def test_blocks_have_kinds_parameter_counts_and_shared_parameters():
     trace = to_trace(Tokens(), tokens())
     about = {trace.blocks[k].name: tuple(one) for k, one in trace.modules.items()}
     assert about["Tokens"] == ("", 28 + 3 * 28, ())
@@ -68,7 +68,7 @@ def test_blocks_know_their_kind_their_parameters_and_what_they_share():
     assert about["blocks.1"] == ("Block", 28, ())
 
 
-def test_a_module_that_is_called_again_is_counted_once_and_says_so():
+def test_parameters_of_a_module_called_twice_are_counted_once():
     layer = nn.Linear(4, 4)
     trace = to_trace(nn.Sequential(layer, nn.ReLU(), layer, nn.ReLU(), layer), mg.ones(2, 4))
     calls = [one for one in trace.modules.values() if one.kind == "Linear"]
@@ -76,17 +76,17 @@ def test_a_module_that_is_called_again_is_counted_once_and_says_so():
     assert trace.modules[1].parameters == 20
 
 
-def test_inputs_and_outputs_are_called_as_forward_calls_them():
+def test_inputs_and_outputs_are_named_after_parameters_of_forward():
     trace = to_trace(small(), mg.ones(1, 1, 4, 4))
     assert trace.names[trace.outputs[0]] == "output"
     assert "input" in trace.names
 
 
-def test_closed_blocks_say_kind_parameters_and_shapes():
+def test_closed_blocks_show_kind_parameters_and_shapes():
     drawing = draw(small(), mg.ones(1, 1, 4, 4), expand=False)
-    texts = said(drawing)
-    start = next(k for k, text in enumerate(texts) if "Conv2d" in text)
-    assert [text.split() for text in texts[start : start + 6]] == [
+    labels = svg_labels(drawing)
+    start = next(k for k, text in enumerate(labels) if "Conv2d" in text)
+    assert [text.split() for text in labels[start : start + 6]] == [
         ["0", "Conv2d"],
         ["20", "parameters"],
         ["in"],
@@ -104,7 +104,7 @@ def test_closed_blocks_say_kind_parameters_and_shapes():
         ("blocks.1.norm", {"graph", "Tokens", "blocks.0 … blocks.2", "blocks.1", "norm"}),
     ],
 )
-def test_expand_opens_what_is_named_and_what_is_around_it(expand, opened):
+def test_expand_opens_named_blocks_and_their_ancestors(expand, opened):
     drawing = draw(Tokens(), tokens(), expand=expand)
     assert {drawing.trace.blocks[k].name for k in drawing.state["expanded"]} == opened
 
@@ -113,17 +113,17 @@ def test_expand_true_opens_every_block():
     drawing = draw(Tokens(), tokens(), expand=True)
     assert drawing.blocks == drawing.state["expanded"]
     assert drawing.state["expanded"] == list(range(len(drawing.trace.blocks)))
-    texts = [" ".join(text.split()) for text in said(drawing)]
-    frames = [text for text in texts if re.match(r"(linear|norm|head|embedding|blocks\.\d) [A-Z]", text)]
+    labels = [" ".join(text.split()) for text in svg_labels(drawing)]
+    frames = [text for text in labels if re.match(r"(linear|norm|head|embedding|blocks\.\d) [A-Z]", text)]
     assert len(frames) == 2 + 3 * 3, "each once, however many rows there are"
 
 
-def test_an_unknown_block_is_refused_with_those_there_are():
+def test_unknown_block_is_rejected_with_the_existing_names():
     with pytest.raises(mg.errors.ArgumentError, match=r"no block 'middle' to expand.\n  The blocks are .*embedding"):
         draw(Tokens(), tokens(), expand="middle")
 
 
-def test_a_model_is_left_as_it_was():
+def test_drawing_does_not_modify_the_model():
     model = small()
     mg.manual_seed(1)
     expected, before = mg.rand(2).tolist(), {name: x.tolist() for name, x in model.state_dict().items()}
@@ -136,7 +136,7 @@ def test_a_model_is_left_as_it_was():
     assert all(p.grad is None for p in model.parameters())
 
 
-def test_a_forward_that_raises_is_drawn_up_to_there_and_says_in_which_module():
+def test_drawing_ends_at_the_call_that_raised_and_names_its_module():
     model = small()
     model[4] = nn.Linear(9, 3)
     drawing = draw(model, mg.ones(1, 1, 4, 4))
@@ -156,31 +156,31 @@ def test_a_forward_that_raises_is_drawn_up_to_there_and_says_in_which_module():
     assert data["ops"][data["nodes"]["op"][-1]]["name"] == "linear"  # the player refuses a call without a name
 
 
-def test_a_model_without_an_input_is_refused():
+def test_model_without_an_input_is_rejected():
     with pytest.raises(mg.errors.ArgumentError, match=r"draw: Linear is a model.*\n.*draw\(model, mg.zeros"):
         draw(nn.Linear(2, 2))
 
 
-def test_the_player_gets_kinds_in_names_and_numbers_in_words():
+def test_trace_has_kinds_as_names_and_parameter_counts_as_text():
     data = json.loads(draw(Tokens(), tokens()).json())
     about = {block["name"]: block.get("about") for block in data["blocks"]}
     assert about["head · Linear"] == "28 parameters · head.weight = embedding.weight → 1×3×7"
     assert about["blocks.0 … blocks.2 · Block"] == "84 parameters → 1×3×4"
 
 
-def test_the_player_of_a_model_begins_as_its_drawing():
+def test_player_of_a_model_starts_as_its_drawing():
     player = step(Tokens(), tokens())
     assert player.expanded == draw(Tokens(), tokens()).state["expanded"]
     assert player.trait_defaults("expanded") is None
 
 
-def test_the_picture_of_a_model_fits_a_page_whatever_is_open():
+def test_drawing_of_a_model_fits_a_page():
     for expand in (None, True, False):
         svg = draw(nn.Sequential(*[nn.Linear(4, 4) for _ in range(9)]), mg.ones(2, 4), expand=expand).svg()
         assert int(re.search(r'width="(\d+)"', svg)[1]) <= 1184
 
 
-def test_layers_are_closed_at_first_and_what_holds_them_is_open():
+def test_layers_are_initially_closed_and_their_containers_open():
     drawing = draw(Tokens(), tokens())
     opened = {drawing.trace.blocks[k].name for k in drawing.state["expanded"]}
     assert {"Tokens", "blocks.0"} <= opened
@@ -188,7 +188,7 @@ def test_layers_are_closed_at_first_and_what_holds_them_is_open():
     assert draw(nn.Linear(2, 2), mg.ones(1, 2)).state["expanded"] == [0, 1]
 
 
-def test_a_drawing_is_exported_as_it_was_drawn(tmp_path):
+def test_export_preserves_the_open_blocks_of_a_drawing(tmp_path):
     drawing = draw(Tokens(), tokens())
     export(drawing, tmp_path / "y.html")
     (begins,) = re.findall(r'data-minigrad="(.*?)"', (tmp_path / "y.html").read_text(encoding="utf-8"))

@@ -8,17 +8,17 @@ import pytest
 import minigrad as mg
 from minigrad.core.errors import ArgumentError
 from minigrad_viz import draw, to_trace
-from minigrad_viz.pictures.moments import drawn, stage_of
+from minigrad_viz.pictures.moments import make_stage, render_moment
 from minigrad_viz.pictures.palette import DARK, LIGHT
-from minigrad_viz.pictures.scene import scene
+from minigrad_viz.pictures.scene import build_scene
 from minigrad_viz.trace.history import Timeline
-from moments import Moments
 from needs import needs
-from played import Played, scalar_graph, tensor_graph
-from svgs import SVG, elements, elements_in, words
+from playback import Playback, scalar_graph, tensor_graph
+from player_expectations import PlayerExpectations
+from svgs import SVG, elements, elements_in, text_of
 from tiers import choose_cases
 
-GIVE = "Pass a node that the result was computed from, or its name as the drawing shows it."
+NODE_ADVICE = "Pass a node that the result was computed from, or its name as the drawing shows it."
 
 
 def neuron():
@@ -31,66 +31,68 @@ def neuron():
 
 
 def picture(trace, position):
-    return drawn(trace, None, Timeline(trace).at(position)).svg
+    return render_moment(trace, None, Timeline(trace).at(position)).svg
 
 
 def cards(svg):
     """Return the value, gradient and Σ of each card of a drawing, in tape order."""
-    found = []
+    rows = []
     for card in ET.fromstring(svg).iter(f"{SVG}g"):
         kinds = card.get("class", "").split()
         if kinds and kinds[0] in ("leaf", "op", "constant"):
-            numbers = [words(element) for element in elements_in(card, "num")]
-            sums = [words(element) for element in elements_in(card, "sum")]
-            found.append((kinds[0], "pale" in kinds, numbers, sums))
-    return found
+            values = [text_of(element) for element in elements_in(card, "num")]
+            sums = [text_of(element) for element in elements_in(card, "sum")]
+            rows.append((kinds[0], "pale" in kinds, values, sums))
+    return rows
 
 
 @pytest.mark.parametrize("seed", choose_cases(range(40), "cards", 8))
-def test_cards_show_the_engines_numbers_at_every_step(seed):
-    game = Played(scalar_graph(seed)[0])
-    expected = Moments(game)
-    seen = scene(game.trace, None, Timeline(game.trace))
-    stage = stage_of(seen, range(expected.last + 1), bar=False)
+def test_cards_show_the_engines_values_at_every_step(seed):
+    game = Playback(scalar_graph(seed)[0])
+    expected = PlayerExpectations(game)
+    scene = build_scene(game.trace, None, Timeline(game.trace))
+    stage = make_stage(scene, range(expected.last + 1), has_progress_bar=False)
     for position in range(expected.last + 1):
         svg = stage.document("".join(stage.pieces(position)), None).svg
-        for item, (kind, pale, numbers, sums) in zip(seen.items, cards(svg), strict=True):
-            told = expected.card(item.node, position)
-            shown = [told["value"]] if kind == "constant" else [told["value"], told["grad"]]
-            assert (pale, numbers) == ("pale" in told["state"], shown), (position, item.node)
-            assert sums == ([told["sum"]] if told["sum"] else []), (position, item.node)
-        assert [words(label) for label in elements(svg, "words")] == [expected.product(position)][
+        for item, (kind, pale, values, sums) in zip(scene.items, cards(svg), strict=True):
+            description = expected.card(item.node, position)
+            shown = [description["value"]] if kind == "constant" else [description["value"], description["grad"]]
+            assert (pale, values) == ("pale" in description["state"], shown), (position, item.node)
+            assert sums == ([description["sum"]] if description["sum"] else []), (position, item.node)
+        assert [text_of(label) for label in elements(svg, "words")] == [expected.product(position)][
             : position > expected.seed
         ]
 
 
 @pytest.mark.parametrize("seed", choose_cases(range(40), "tensors", 4))
-def test_heatmaps_appear_with_their_numbers(seed):
+def test_heatmaps_appear_with_their_values(seed):
     needs("numpy")
-    game = Played(tensor_graph(seed))
-    expected = Moments(game)
+    game = Playback(tensor_graph(seed))
+    expected = PlayerExpectations(game)
     for position in range(expected.last + 1):
         svg = picture(game.trace, position)
         pictures = sum(expected.card(node, position)["pictures"] for node in range(len(game.trace.kinds)))
         assert len(elements(svg, "heat")) == pictures, position
 
 
-def test_nothing_moves_from_one_step_to_the_next():
+def test_layout_is_the_same_at_every_step():
     trace = to_trace(neuron())
     last = Timeline(trace).last
     pictures = [picture(trace, position) for position in range(last + 1)]
-    places = [re.findall(r'<rect class="box"[^>]*width="[\d.]+"|<path class="head" d="[^"]*"', svg) for svg in pictures]
-    assert all(place == places[0] for place in places)
+    geometries = [
+        re.findall(r'<rect class="box"[^>]*width="[\d.]+"|<path class="head" d="[^"]*"', svg) for svg in pictures
+    ]
+    assert all(geometry == geometries[0] for geometry in geometries)
 
 
-def test_what_is_not_computed_yet_is_pale_and_says_no_derivative():
+def test_nodes_not_yet_computed_are_pale_without_derivatives():
     svg = picture(to_trace(neuron()), 0)
     assert [pale for _, pale, _, _ in cards(svg)] == [False, False, True, False, True, True]
     assert [line.get("class") for line in elements(svg, "edge")] == ["edge future"] * 5
     assert elements(svg, "d") == []
 
 
-def test_gradient_so_far_is_a_sum_of_so_many_contributions():
+def test_partial_gradient_shows_its_number_of_contributions():
     a = mg.Value(3.0, "a")
     trace = to_trace(a * a)
     sums = [cards(picture(trace, position))[0] for position in (2, 3, 4)]
@@ -101,7 +103,7 @@ def test_gradient_so_far_is_a_sum_of_so_many_contributions():
     ]
 
 
-def test_closed_block_shows_how_far_it_is():
+def test_closed_block_shows_its_progress():
     x = mg.Value(1.0, "x")
     for layer in range(100):
         with mg.scope(f"layer {layer}"):
@@ -113,28 +115,28 @@ def test_closed_block_shows_how_far_it_is():
     assert "pale" in elements(picture(trace, 0), "block")[0].get("class")
 
 
-def test_alarm_shows_from_the_step_on_at_which_the_number_is_there():
+def test_alarm_appears_when_its_value_is_computed():
     z = mg.Value(0.0, "z")
     trace = to_trace(mg.sqrt(z))
-    bad = [[words(elements_in(card, "name")[0])[0] for card in elements(picture(trace, p), "bad")] for p in (2, 3)]
+    bad = [[text_of(elements_in(card, "name")[0])[0] for card in elements(picture(trace, p), "bad")] for p in (2, 3)]
     assert bad == [[], ["z"]]
 
 
-def test_theme_is_the_readers_or_the_one_that_is_asked_for():
+def test_theme_is_the_users_or_the_requested_one():
     now = Timeline(to_trace(neuron())).at(3)
-    both, light, dark = (drawn(now.timeline.trace, None, now, theme).svg for theme in (None, "light", "dark"))
+    both, light, dark = (render_moment(now.timeline.trace, None, now, theme).svg for theme in (None, "light", "dark"))
     assert ("@media" in both, "@media" in light, "@media" in dark) == (True, False, False)
     assert (LIGHT["page"] in light, DARK["page"] in light) == (True, False)
     assert (LIGHT["page"] in dark, DARK["page"] in dark) == (False, True)
 
 
-def test_wide_scene_has_words_that_can_be_read_when_all_of_it_is_seen():
+def test_caption_of_a_wide_scene_is_legible_at_full_view():
     x = mg.Value(1.0, "x")
     for _ in range(20):
         x = x.tanh()
     trace = to_trace(x)
-    stage = stage_of(scene(trace, None, Timeline(trace)), [1], bar=True)
-    assert stage.zoom == pytest.approx(stage.seen.width / 1100)
+    stage = make_stage(build_scene(trace, None, Timeline(trace)), [1], has_progress_bar=True)
+    assert stage.zoom == pytest.approx(stage.scene.width / 1100)
     assert f"scale({stage.zoom:g})" in stage.pieces(1)[-1]
 
 
@@ -150,19 +152,19 @@ def test_wide_scene_has_words_that_can_be_read_when_all_of_it_is_seen():
         (("w", "backward"), 8, "Backward 4 of 5"),
     ],
 )
-def test_draw_shows_the_step_that_is_asked_for(step, position, chip):
+def test_draw_shows_the_requested_step(step, position, chip):
     drawing = draw(neuron(), step=step)
     assert (drawing.now.position, drawing.state) == (position, {"position": position})
-    assert [words(element) for element in elements(drawing.svg(), "chip")] == [chip]
+    assert [text_of(element) for element in elements(drawing.svg(), "chip")] == [chip]
 
 
-def test_draw_takes_a_node_itself_as_the_step():
+def test_draw_accepts_a_node_as_the_step():
     y = neuron()
     assert draw(y, step=y).now.position == 3
     assert draw(y, step=(y, "backward")).now.position == 4
 
 
-def test_text_and_page_and_graphviz_of_a_step_know_no_more_than_the_picture():
+def test_text_page_and_graphviz_of_a_step_match_the_drawing():
     needs("graphviz")
     a = mg.Value(3.0, "a")
     y = a * a
@@ -187,7 +189,7 @@ def test_text_and_page_and_graphviz_of_a_step_know_no_more_than_the_picture():
 
 
 @pytest.mark.parametrize(
-    ("step", "said"),
+    ("step", "message"),
     [
         (10, "draw: position 10 is out of range.\n  Positions go from 0, before the first operation, to 9."),
         (-1, "draw: position -1 is out of range.\n  Positions go from 0, before the first operation, to 9."),
@@ -195,16 +197,16 @@ def test_text_and_page_and_graphviz_of_a_step_know_no_more_than_the_picture():
             ("b", "y"),
             "draw: no gradient flows over an edge from b to y.\n  Pass the two ends of an edge with a gradient.",
         ),
-        ("q", f"draw: 'q' is not in this graph.\n  {GIVE}"),
+        ("q", f"draw: 'q' is not in this graph.\n  {NODE_ADVICE}"),
     ],
 )
-def test_step_that_is_not_there_is_refused(step, said):
+def test_nonexistent_step_is_rejected(step, message):
     with pytest.raises(ArgumentError) as raised:
         draw(neuron(), step=step)
-    assert str(raised.value) == said
+    assert str(raised.value) == message
 
 
-def test_recorded_step_has_no_moments():
+def test_captured_step_has_no_moments():
     needs("numpy")
     x = mg.ones(2, device="numpy")
 

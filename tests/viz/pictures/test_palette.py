@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from colour_vision import SEEN, seen, times
+from colour_vision import MATRICES, matvec, simulate
 from minigrad_viz.pictures.palette import DARK, FLOW, LIGHT
 
 XYZ = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
@@ -23,7 +23,7 @@ BESIDE = [
     ("plus", "zero"),
     ("minus", "zero"),
 ]
-APART = 15  # of CIE 1976 L*a*b*; 2.3 is a just noticeable difference
+MIN_DIFFERENCE = 15  # of CIE 1976 L*a*b*; 2.3 is a just noticeable difference
 
 
 def lab(colour, kind):
@@ -31,22 +31,22 @@ def lab(colour, kind):
     channels = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
     x, y, z = (
         t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116
-        for t in (c / white for c, white in zip(times(XYZ, seen(channels, kind)), WHITE, strict=True))
+        for t in (c / white for c, white in zip(matvec(XYZ, simulate(channels, kind)), WHITE, strict=True))
     )
     return 116 * y - 16, 500 * (x - y), 200 * (y - z)
 
 
-@pytest.mark.parametrize("kind", SEEN)
+@pytest.mark.parametrize("kind", MATRICES)
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_colours_that_mean_different_things_are_seen_apart(theme, kind):
+def test_colours_with_different_meanings_are_distinguishable(theme, kind):
     colours = {"light": LIGHT, "dark": DARK}[theme]
     apart = {(one, other): math.dist(lab(colours[one], kind), lab(colours[other], kind)) for one, other in BESIDE}
-    assert {pair: round(far) for pair, far in apart.items() if far < APART} == {}
+    assert {pair: round(far) for pair, far in apart.items() if far < MIN_DIFFERENCE} == {}
 
 
-@pytest.mark.parametrize("kind", SEEN)
+@pytest.mark.parametrize("kind", MATRICES)
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_shades_of_sizes_go_one_way_in_lightness_and_each_is_seen_apart_from_the_next_and_from_the_page(theme, kind):
+def test_colour_scale_is_monotonic_and_shades_are_distinguishable(theme, kind):
     page, *shades = (
         lab(colour, kind) for colour in (LIGHT["page"] if theme == "light" else DARK["page"], *FLOW[theme])
     )

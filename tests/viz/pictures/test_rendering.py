@@ -23,7 +23,7 @@ def drawing(**options):
 
 
 @pytest.fixture
-def opened(tmp_path):
+def open_png(tmp_path):
     """Save a drawing as PNG and open it."""
     needs("typst", "PIL")
     from PIL import Image
@@ -44,33 +44,33 @@ def colour(text):
     return tuple(int(text[at : at + 2], 16) for at in (1, 3, 5))
 
 
-def test_png_is_twice_as_large_as_the_svg_or_as_asked(opened):
+def test_png_is_twice_the_svg_or_the_requested_size(open_png):
     one = drawing()
     width, height = size_of(one.svg())
-    assert opened(one).size == (2 * width, 2 * height)
-    assert opened(one, scale=1).size == (width, height)
-    assert opened(one, scale=0.5).size == (round(width / 2), round(height / 2))
-    for wide in (1200, 777, 41):
-        assert opened(one, width=wide).size == (wide, round(wide * height / width))
+    assert open_png(one).size == (2 * width, 2 * height)
+    assert open_png(one, scale=1).size == (width, height)
+    assert open_png(one, scale=0.5).size == (round(width / 2), round(height / 2))
+    for requested in (1200, 777, 41):
+        assert open_png(one, width=requested).size == (requested, round(requested * height / width))
 
 
 @pytest.mark.parametrize(("theme", "palette"), [("light", LIGHT), ("dark", DARK)])
-def test_png_has_the_colours_of_its_theme(opened, theme, palette):
-    picture = opened(drawing(), theme=theme)
+def test_png_has_the_colours_of_its_theme(open_png, theme, palette):
+    picture = open_png(drawing(), theme=theme)
     pixels = picture.convert("RGB")
-    found = {seen: count for count, seen in pixels.getcolors(1 << 20)}
-    assert found[colour(palette["page"])] > 0.4 * picture.width * picture.height
+    counts = {rgb: count for count, rgb in pixels.getcolors(1 << 20)}
+    assert counts[colour(palette["page"])] > 0.4 * picture.width * picture.height
     for part in ("leaf", "wash", "card", "output"):
-        assert found[colour(palette[part])] > 500, part
+        assert counts[colour(palette[part])] > 500, part
     assert picture.getpixel((0, 0))[3] == 0, "the corners are round, and nothing is behind them"
 
 
-def test_png_is_light_where_no_theme_is_given(opened):
-    assert opened(drawing()).tobytes() == opened(drawing(), theme="light").tobytes()
+def test_png_is_light_by_default(open_png):
+    assert open_png(drawing()).tobytes() == open_png(drawing(), theme="light").tobytes()
 
 
-def test_picture_of_another_step_is_another_picture(opened):
-    pictures = [opened(drawing(step=step), width=400).tobytes() for step in range(3)]
+def test_drawings_of_different_steps_differ(open_png):
+    pictures = [open_png(drawing(step=step), width=400).tobytes() for step in range(3)]
     assert len(set(pictures)) == 3
 
 
@@ -81,21 +81,21 @@ def text_of(data):
     return page.extract_text()
 
 
-def test_pdf_has_every_name_and_number_as_text(tmp_path):
+def test_pdf_has_every_name_and_value_as_text(tmp_path):
     needs("typst", "pypdf")
     drawing().save(tmp_path / "y.pdf")
-    said = text_of((tmp_path / "y.pdf").read_bytes())
+    content = text_of((tmp_path / "y.pdf").read_bytes())
     for word in ("weight_1", "v₂", "= a · weight_1", "y", "−3.0", "−6.0", "−4.0", "−2.0", "grad", "Graph of y = −4.0"):
-        assert word in said, (word, said)
+        assert word in content, (word, content)
 
 
-def test_pdf_of_a_step_has_its_words(tmp_path):
+def test_pdf_of_a_step_has_its_caption(tmp_path):
     needs("typst", "pypdf")
     drawing(step=5).save(tmp_path / "y.pdf")
     assert "Backward 2 of 4" in text_of((tmp_path / "y.pdf").read_bytes())
 
 
-def test_pdf_is_a_page_of_the_pictures_size_with_its_title():
+def test_pdf_is_a_page_of_the_drawings_size_with_its_title():
     needs("typst", "pypdf")
     from pypdf import PdfReader
 
@@ -110,13 +110,13 @@ def test_pdf_is_a_page_of_the_pictures_size_with_its_title():
     )
 
 
-def test_files_are_the_same_bytes_each_time():
+def test_files_are_deterministic():
     needs("typst")
     assert drawing().png() == drawing().png()
     assert drawing().pdf() == drawing().pdf()
 
 
-def test_text_is_there_without_any_font_of_the_system():
+def test_text_is_rendered_without_system_fonts():
     needs("typst", "PIL")
     import typst
     from PIL import Image
@@ -139,7 +139,7 @@ def test_text_is_there_without_any_font_of_the_system():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"scale": 0}, "save: scale must be a positive number, but got 0."),
         ({"scale": float("inf")}, "save: scale must be a positive number, but got inf."),
@@ -151,14 +151,14 @@ def test_text_is_there_without_any_font_of_the_system():
         ({"theme": "blue"}, 'save: theme must be "light" or "dark", but got \'blue\'.'),
     ],
 )
-def test_options_that_make_no_sense_are_refused(tmp_path, options, said):
+def test_invalid_options_are_rejected(tmp_path, options, message):
     with pytest.raises(ArgumentError) as raised:
         drawing().save(tmp_path / "y.png", **options)
-    assert str(raised.value).startswith(said + "\n  ")
+    assert str(raised.value).startswith(message + "\n  ")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_typst_is_loaded_by_the_first_picture_alone():
+def test_typst_is_loaded_lazily():
     needs("typst")
     code = """
 import sys, minigrad as mg, minigrad_viz as v

@@ -9,8 +9,8 @@ import pytest
 import minigrad as mg
 from cases import merge_cases
 from minigrad_viz import to_graphviz, to_html, to_svg
-from minigrad_viz.pictures.palette import DARK, LIGHT, TEXT_ON
-from svgs import SVG, elements, elements_in, words
+from minigrad_viz.pictures.palette import CONTRAST_PAIRS, DARK, LIGHT
+from svgs import SVG, elements, elements_in, text_of
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -29,7 +29,7 @@ HOSTILE = [
 
 @merge_cases
 @pytest.mark.parametrize("label", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_label_is_text_in_svg(label):
+def test_hostile_label_is_escaped_in_svg(label):
     a = mg.Value(2.0, label)
     svg = to_svg(a * a)
     root = ET.fromstring(svg)
@@ -64,7 +64,7 @@ def test_full_name_of_a_shortened_label_is_in_its_title():
     long = "a very long name indeed, longer than any card would be"
     (card,) = elements(to_svg(mg.Value(1.0, long)), "leaf")
     assert card[0].text == f"{long}\ndata 1.0\ngrad —"
-    assert words(elements(to_svg(mg.Value(1.0, long)), "name")[0]).endswith("…")
+    assert text_of(elements(to_svg(mg.Value(1.0, long)), "name")[0]).endswith("…")
 
 
 def test_a_times_a_draws_two_arrows_and_a_sum_mark():
@@ -72,7 +72,7 @@ def test_a_times_a_draws_two_arrows_and_a_sum_mark():
     svg = to_svg(a * a)
     paths = [edge.get("d") for edge in elements(svg, "edge")]
     assert len(paths) == len(set(paths)) == 2
-    assert [words(label) for label in elements(svg, "d")] == ["∂v₁/∂a = a = 3.0a = 3.0"] * 2
+    assert [text_of(label) for label in elements(svg, "d")] == ["∂v₁/∂a = a = 3.0a = 3.0"] * 2
     assert [mark.text for mark in elements(svg, "sum")] == ["Σ2"]
 
 
@@ -81,7 +81,7 @@ def test_card_shows_a_dash_before_backward_the_gradient_after_and_blocked_withou
     y = a * a.detach()
 
     def grads() -> list[str]:
-        return [words(element) for element in elements(to_svg(y), "num")][1::2]
+        return [text_of(element) for element in elements(to_svg(y), "num")][1::2]
 
     assert grads() == ["—", "blocked", "—"]
     y.backward()
@@ -116,22 +116,22 @@ def test_labels_of_arrows_into_one_node_are_a_line_of_text_apart():
     assert min(apart) >= 13.4
 
 
-def test_overwritten_graph_says_so_in_the_picture():
+def test_modified_graph_has_a_note_in_the_drawing():
     a = mg.Value(3.0, "a")
     y = a * a
     a.data = 4.0
     svg = to_svg(y)
     assert elements(svg, "d") == []
-    said = " ".join(map(words, elements(svg, "said")))
-    assert said.startswith("a was assigned another value after y was computed: a · a = 4 · 4 now, but y is still 9.0.")
+    notes = " ".join(map(text_of, elements(svg, "said")))
+    assert notes.startswith("a was assigned another value after y was computed: a · a = 4 · 4 now, but y is still 9.0.")
 
 
-def test_card_of_a_number_or_gradient_that_is_not_finite_has_the_border_of_an_alarm():
+def test_card_with_a_non_finite_value_or_gradient_has_the_alarm_border():
     z = mg.Value(0.0, "z")
     y = mg.sqrt(z)
     assert elements(to_svg(y), "bad") == []
     y.backward()
-    assert [words(elements(to_svg(y), "bad")[0][0])] == ["z\ndata 0.0\ngrad inf"]
+    assert [text_of(elements(to_svg(y), "bad")[0][0])] == ["z\ndata 0.0\ngrad inf"]
     svg = to_svg(mg.log(z.detach()))
     assert ["op" in card.get("class", "") for card in elements(svg, "bad")] == [True]
     assert f".mg .bad .box{{stroke:{LIGHT['alarm']};stroke-width:2.5}}" in svg
@@ -144,16 +144,16 @@ def chain(length: int) -> tuple[mg.Value, mg.Value]:
     return x, y
 
 
-def test_large_graph_is_drawn_as_closed_blocks_that_say_what_is_in_them():
+def test_large_graph_is_drawn_as_closed_blocks_with_summaries():
     svg = to_svg(chain(500)[1])
     stacks = elements(svg, "block")
-    assert [words(elements_in(stack, "name")[0]) for stack in stacks][:2] == ["sum of 50 terms", "sum of 51 terms"]
-    texts = [element.text for element in stacks[0].iter(f"{SVG}text")]
-    assert texts == ["sum of 50 terms", "49 operations · 1 leaf", "out", "50.0"]
-    assert words(elements(svg, "key")[-1]).endswith("a stack is a closed block: 10 of 10")
+    assert [text_of(elements_in(stack, "name")[0]) for stack in stacks][:2] == ["sum of 50 terms", "sum of 51 terms"]
+    labels = [element.text for element in stacks[0].iter(f"{SVG}text")]
+    assert labels == ["sum of 50 terms", "49 operations · 1 leaf", "out", "50.0"]
+    assert text_of(elements(svg, "key")[-1]).endswith("a stack is a closed block: 10 of 10")
 
 
-def test_closed_block_has_the_border_of_an_alarm_where_something_in_it_is_stale():
+def test_closed_block_with_a_stale_node_has_the_alarm_border():
     x, y = chain(500)
     assert elements(to_svg(y), "bad") == []
     x.data = 2.0
@@ -170,7 +170,7 @@ def layers(count: int) -> mg.Value:
 
 def test_scopes_are_frames_around_their_operations():
     svg = to_svg(layers(3))
-    assert [words(elements_in(frame, "part")[0]) for frame in elements(svg, "frame")] == [
+    assert [text_of(elements_in(frame, "part")[0]) for frame in elements(svg, "frame")] == [
         "layer<0> … layer<2>×3",
         "layer<0>",
         "layer<1>",
@@ -180,13 +180,13 @@ def test_scopes_are_frames_around_their_operations():
     assert len(elements(svg, "edge")) == 11, "all of them: 4 binary operations, 3 unary"
 
 
-def test_fold_that_is_closed_tells_how_many_blocks_it_holds():
+def test_closed_fold_shows_its_number_of_blocks():
     (stack,) = elements(to_svg(layers(100)), "block")
-    assert words(elements_in(stack, "name")[0]) == "layer<0> … layer<99>×100"
+    assert text_of(elements_in(stack, "name")[0]) == "layer<0> … layer<99>×100"
     assert "200 operations · 1 leaf" in [element.text for element in stack.iter()]
 
 
-def test_picture_describes_itself_and_follows_the_dark_theme():
+def test_drawing_has_a_description_and_follows_the_dark_theme():
     svg = to_svg(mg.Value(1.0, "x"))
     root = ET.fromstring(svg)
     assert root.get("role") == "img"
@@ -201,21 +201,21 @@ def test_text_has_a_contrast_of_at_least_4_5(colours):
         linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    for text, ground in TEXT_ON:
+    for text, ground in CONTRAST_PAIRS:
         dim, bright = sorted((luminance(colours[text]), luminance(colours[ground])))
         assert (bright + 0.05) / (dim + 0.05) >= 4.5, (text, ground)
 
 
-def test_edges_are_as_wide_as_their_gradient_is_large_and_have_its_sign_as_hue():
+def test_edge_width_encodes_magnitude_and_hue_encodes_sign():
     w, x = mg.Value(-2.0, "w"), mg.Value(3.0, "x")
     y = w * x
     before = to_svg(y)
     assert "positive" not in before.partition("</style>")[2], "no gradient has flowed back"
     y.backward()
     after = to_svg(y).partition("</style>")[2]
-    found = re.findall(r'class="edge (\w+)" d="[^"]*" style="stroke-width:([\d.]+);opacity:([\d.]+)"', after)
+    strokes = re.findall(r'class="edge (\w+)" d="[^"]*" style="stroke-width:([\d.]+);opacity:([\d.]+)"', after)
     share = (2 / 3) ** 0.5
-    assert found == [("positive", "5", "1"), ("negative", f"{1 + 4 * share:.3g}", f"{0.55 + 0.45 * share:.3g}")]
+    assert strokes == [("positive", "5", "1"), ("negative", f"{1 + 4 * share:.3g}", f"{0.55 + 0.45 * share:.3g}")]
     assert "orange: positive, purple: negative" in after
     y.backward()
     twice = to_svg(y).partition("</style>")[2]

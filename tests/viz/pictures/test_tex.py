@@ -3,7 +3,7 @@
 import pytest
 
 from cases import merge_cases
-from minigrad_viz.pictures.tex import math, name, text
+from minigrad_viz.pictures.tex import escape_tex, format_math, format_name
 
 
 @merge_cases
@@ -26,12 +26,12 @@ from minigrad_viz.pictures.tex import math, name, text
         ("a_b_c", r"\text{a\_b\_c}"),
     ],
 )
-def test_names_are_set_as_mathematicians_do(called, written):
-    assert name(called) == written
+def test_names_follow_mathematical_conventions(called, written):
+    assert format_name(called) == written
 
 
-def test_numbers_are_set_with_powers_of_ten():
-    assert [math(x) for x in ("−1.5e−07", "1.2e+08", "∞", "2.0 × (−3.0) = −6.0", "NaN", "blocked")] == [
+def test_values_have_powers_of_ten():
+    assert [format_math(x) for x in ("−1.5e−07", "1.2e+08", "∞", "2.0 × (−3.0) = −6.0", "NaN", "blocked")] == [
         r"-1.5\cdot 10^{-7}",
         r"1.2\cdot 10^{8}",
         r"\infty",
@@ -41,7 +41,7 @@ def test_numbers_are_set_with_powers_of_ten():
     ]
 
 
-def test_letters_that_fonts_of_tex_lack_lose_their_accents_or_become_question_marks():
-    assert text("Łódź") == "?ódz"
-    assert text("重み") == "??"
-    assert text("\\~^") == r"\textbackslash{}\textasciitilde{}\textasciicircum{}"
+def test_unsupported_letters_lose_accents_or_become_question_marks():
+    assert escape_tex("Łódź") == "?ódz"
+    assert escape_tex("重み") == "??"
+    assert escape_tex("\\~^") == r"\textbackslash{}\textasciitilde{}\textasciicircum{}"

@@ -42,7 +42,7 @@ local derivatives
     )
 
 
-def test_overwritten_graph_shows_rules_without_numbers_and_says_why():
+def test_modified_graph_shows_formulas_without_values_and_a_note():
     a = mg.Value(3.0, "a")
     y = a * a
     a.data = 4.0
@@ -51,7 +51,7 @@ def test_overwritten_graph_shows_rules_without_numbers_and_says_why():
     assert lines[-2:] == ["  ∂y/∂a = a", "  ∂y/∂a = a"]
 
 
-def test_more_than_sixty_nodes_leave_out_the_middle_and_count_it():
+def test_text_of_more_than_sixty_nodes_omits_the_middle():
     y = mg.Value(1.0, "x")
     for _ in range(100):
         y = -y
@@ -61,7 +61,7 @@ def test_more_than_sixty_nodes_leave_out_the_middle_and_count_it():
     assert lines[62].split() == ["100", "y", "−v₉₉", "1.0", "—"]
 
 
-def test_wide_letters_keep_the_columns_straight():
+def test_wide_characters_keep_columns_aligned():
     rows = to_text(mg.Value(1.0, "重み") * 2.0).splitlines()[1:4]
     assert rows[1] == "0  重み  leaf       1.0        —"
     assert rows[2] == "1        constant   2.0  blocked"

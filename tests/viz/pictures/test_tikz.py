@@ -9,8 +9,8 @@ import minigrad as mg
 from cases import merge_cases
 from minigrad_viz import draw
 from minigrad_viz.pictures.palette import DARK, LIGHT
-from minigrad_viz.pictures.tex import formula
-from minigrad_viz.trace.notation import formula_of, product_formula
+from minigrad_viz.pictures.tex import format_formula
+from minigrad_viz.trace.notation import make_formula, product_formula
 from needs import needs
 
 HOSTILE = [
@@ -50,7 +50,7 @@ def neuron():
     return y
 
 
-def balanced(source):
+def has_balanced_braces(source):
     """Return whether unescaped braces are balanced."""
     depth = 0
     for brace in re.findall(r"(?<!\\)(?:\\\\)*([{}])", re.sub(r"(?<!\\)%.*", "", source)):
@@ -61,7 +61,7 @@ def balanced(source):
 
 
 @pytest.fixture
-def compiled(tmp_path):
+def compile_document(tmp_path):
     """Compile a document with the available engine and return its number of pages and their size in points."""
 
     def run(source, engine="pdflatex", warn=True):
@@ -83,7 +83,7 @@ def test_document_needs_only_amsmath_and_tikz():
     assert source.startswith("% A graph drawn by minigrad_viz")
 
 
-def test_nodes_edges_values_and_gradients_are_all_there_in_math_mode():
+def test_nodes_edges_values_and_gradients_are_in_math_mode():
     source = tex(neuron())
     cards = re.findall(
         r"\\mgcard\{(n\d)\}\{(\w+)\}\{[\d.,]+\}\{[\d.]+pt\}\{(.*?)\}\{(\$.*?\$)\}\{(\$.*?\$)\}\n", source
@@ -108,7 +108,7 @@ def test_nodes_edges_values_and_gradients_are_all_there_in_math_mode():
     assert labels == ["$x = 3.0$", "$w_{1} = -2.0$", "$1.0$", "$1.0$", "$0.25$"]
 
 
-def test_step_shows_what_is_known_and_what_happens():
+def test_step_shows_computed_values_and_active_marks():
     source = draw(neuron(), step=6).tex()
     assert "{leaf}" in source
     assert "{---}" in source
@@ -118,7 +118,7 @@ def test_step_shows_what_is_known_and_what_happens():
     assert draw(neuron(), step=0).tex().count("}{pale}{") == 3
 
 
-def test_themes_differ_in_colours_and_dark_has_a_ground():
+def test_themes_differ_in_colours_and_dark_has_a_background():
     light, dark = (draw(neuron()).tex(theme=theme) for theme in ("light", "dark"))
     assert f"\\definecolor{{mgleaf}}{{HTML}}{{{LIGHT['leaf'][1:].upper()}}}" in light
     assert f"\\definecolor{{mgleaf}}{{HTML}}{{{DARK['leaf'][1:].upper()}}}" in dark
@@ -128,10 +128,10 @@ def test_themes_differ_in_colours_and_dark_has_a_ground():
 
 @merge_cases
 @pytest.mark.parametrize("label", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_name_is_text(label):
+def test_hostile_name_is_escaped(label):
     a = mg.Value(2.0, label)
     source = tex(a * a)
-    assert balanced(source)
+    assert has_balanced_braces(source)
     assert source.count("\\begin{") == tex(mg.Value(2.0, "a") * 3.0).count("\\begin{")
     assert source.count("\\end{document}") == 1
     assert "\\input" not in source
@@ -140,38 +140,38 @@ def test_hostile_name_is_text(label):
     assert all(c.isascii() or c in "éñó" for c in body)
 
 
-def test_hostile_names_compile(compiled):
+def test_hostile_names_compile(compile_document):
     y = mg.Value(1.0, "y")
     for label in HOSTILE:
         with mg.scope(label or "empty"):
             y = y + mg.Value(2.0, label)
-    assert compiled(draw(y, expand=True).tex()) == 1
+    assert compile_document(draw(y, expand=True).tex()) == 1
 
 
 @pytest.mark.parametrize("engine", ["pdflatex", "lualatex"])
 @pytest.mark.parametrize("step", [None, 0, 6])
-def test_picture_compiles_to_one_page(compiled, engine, step):
-    assert compiled(draw(neuron(), step=step).tex(), engine) == 1
+def test_drawing_compiles_to_one_page(compile_document, engine, step):
+    assert compile_document(draw(neuron(), step=step).tex(), engine) == 1
 
 
-def test_rule_of_every_operation_compiles(compiled):
+def test_formula_of_every_operation_compiles(compile_document):
     needs("numpy")
     import minigrad.functional  # noqa: F401  # whose operations are in the table then
 
     rules = []
     for op in mg.OPS.values():
-        rules.append(formula(formula_of(op, op.inputs)))
+        rules.append(format_formula(make_formula(op, op.inputs)))
         slots = range(0 if op.variadic else len(op.inputs))
-        found = [product_formula(op, slot, "y", op.inputs, {}) for slot in slots]
-        rules += [formula(rule) for rule in found if rule is not None]
+        formulas = [product_formula(op, slot, "y", op.inputs, {}) for slot in slots]
+        rules += [format_formula(rule) for rule in formulas if rule is not None]
     page = tex(mg.Value(2.0, "a"))
     begin, end = page.index("\\begin{tikzpicture}"), page.index("\\end{document}")
     lines = "".join(f"${rule}$\n\n" for rule in rules)
     assert len(rules) > 300
-    assert compiled(f"{page[:begin]}{lines}{page[end:]}", warn=False) >= 1
+    assert compile_document(f"{page[:begin]}{lines}{page[end:]}", warn=False) >= 1
 
 
-def test_tensors_blocks_and_alarms_compile(compiled):
+def test_tensors_blocks_and_alarms_compile(compile_document):
     needs("numpy")
     with mg.record(), mg.scope("layer_1"):
         x = mg.tensor([[1.0, float("nan")], [2.0, -3.0]], requires_grad=True)
@@ -182,4 +182,4 @@ def test_tensors_blocks_and_alarms_compile(compiled):
     assert r"\textbf{layer\_1}" in source
     assert source.count("\\begin{scope}") >= 2
     assert "alarm" in source
-    assert compiled(source) == 1
+    assert compile_document(source) == 1

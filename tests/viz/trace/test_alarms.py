@@ -14,7 +14,7 @@ def alarms(x, *kinds):
     return [note for note in to_trace(x, namespaces=()).notes if note.kind in kinds]
 
 
-def one(x, kind):
+def single_alarm(x, kind):
     (note,) = alarms(x, kind)
     return note
 
@@ -22,7 +22,7 @@ def one(x, kind):
 # --- the first value that is not finite ------------------------------------------------------------------------------
 
 
-def _scalar_cases():
+def _non_finite_cases():
     """Yield the op that produces the first non-finite value, its kind, and a function that computes it."""
     x, zero, huge = 0.5, 0.0, 1e200
     yield "log", "inf", lambda v: mg.log(v(zero))
@@ -37,12 +37,12 @@ def _scalar_cases():
     yield "sub", "inf", lambda v: v(-1.7e308) - v(1.7e308)
 
 
-CASES = list(_scalar_cases())
+CASES = list(_non_finite_cases())
 
 
 @pytest.mark.parametrize(("op", "kind", "plant"), CASES, ids=[f"{op}-{kind}" for op, kind, _ in CASES])
 @pytest.mark.parametrize("tensors", [False, True], ids=["Value", "Tensor"])
-def test_first_operation_that_made_a_bad_number_is_named_with_what_it_contaminated(op, kind, plant, tensors):
+def test_first_non_finite_operation_is_named_with_contaminated_nodes(op, kind, plant, tensors):
     def leaf(x):
         return mg.tensor([0.25, x], dtype=mg.float64, requires_grad=True) if tensors else mg.Value(x)
 
@@ -55,12 +55,12 @@ def test_first_operation_that_made_a_bad_number_is_named_with_what_it_contaminat
     note = next(note for note in trace.notes if note.kind in ("nan", "inf"))
     assert note.kind == kind
     assert trace.nodes[note.node].op.name == op
-    held = [x.value if x.array is None else float(x.array.sum()) for x in trace.nodes]
-    assert note.nodes == tuple(i for i, x in enumerate(held) if i > note.node and not math.isfinite(x))
-    assert all(math.isfinite(x) for x in held[: note.node])
+    values = [x.value if x.array is None else float(x.array.sum()) for x in trace.nodes]
+    assert note.nodes == tuple(i for i, x in enumerate(values) if i > note.node and not math.isfinite(x))
+    assert all(math.isfinite(x) for x in values[: note.node])
 
 
-def test_nan_that_an_infinity_became_has_a_note_of_its_own():
+def test_nan_after_infinity_has_its_own_note():
     zero = mg.Value(0.0, "z")
     trace = to_trace(mg.log(zero) * 0.0 + 1.0, namespaces=())
     first, second = (note for note in trace.notes if note.kind in ("nan", "inf"))
@@ -70,30 +70,30 @@ def test_nan_that_an_infinity_became_has_a_note_of_its_own():
     assert first.text == "v₁ is the first infinity: ln(z) = ln(0). It spread to 2 nodes."
 
 
-def test_bad_numbers_of_a_tensor_are_counted():
+def test_non_finite_elements_of_a_tensor_are_counted():
     x = mg.tensor([1.0, -1.0, -2.0], requires_grad=True)
     with mg.record():
         y = x.log()
-    assert one(y, "nan").text == "v₁ is the first NaN: ln(v₀), in 2 of 3 elements."
+    assert single_alarm(y, "nan").text == "v₁ is the first NaN: ln(v₀), in 2 of 3 elements."
 
 
-def test_infinity_of_a_mask_is_no_alarm():
+def test_infinity_in_a_mask_raises_no_alarm():
     x = mg.randn(3, 3, requires_grad=True)
     mask = mg.ones(3, 3).triu(1) > 0
-    for kept in (False, True):
-        with mg.record() if kept else mg.scope("plain"):
+    for recorded in (False, True):
+        with mg.record() if recorded else mg.scope("plain"):
             y = F.softmax(x.masked_fill(mask, -math.inf), 1).sum()
         assert alarms(y, "nan", "inf", "gradient") == []
 
 
-def test_row_that_is_masked_altogether_is_an_alarm():
+def test_fully_masked_row_raises_an_alarm():
     x = mg.randn(3, 3, requires_grad=True)
     with mg.record():
         y = F.softmax(x.masked_fill(mg.ones(3, 3) > 0, -math.inf), 1).sum()
     assert [note.kind for note in alarms(y, "nan", "inf")][-1] == "nan"
 
 
-def test_first_bad_number_on_the_way_back_is_found_apart():
+def test_first_non_finite_gradient_has_its_own_note():
     x = mg.tensor([0.0, 1.0], requires_grad=True)
     with mg.record():
         y = (x.sqrt() * 2.0).sum()
@@ -107,7 +107,7 @@ def test_first_bad_number_on_the_way_back_is_found_apart():
 # --- gradients that fade or grow -------------------------------------------------------------------------------------
 
 
-def deep(count, weight, tensors=False):
+def scaled_chain(count, weight, tensors=False):
     x = mg.tensor([0.1, 0.2], dtype=mg.float64, requires_grad=True) if tensors else mg.Value(0.1, "x")
     y = x
     for _ in range(count):
@@ -116,21 +116,21 @@ def deep(count, weight, tensors=False):
 
 
 @pytest.mark.parametrize("tensors", [False, True])
-def test_gradient_that_fades_on_a_long_way_is_told(tensors):
-    note = one(deep(30, 0.1, tensors), "vanishing")
+def test_vanishing_gradient_raises_an_alarm(tensors):
+    note = single_alarm(scaled_chain(30, 0.1, tensors), "vanishing")
     assert note.node == 0
     assert "multiply factors below 1; it will hardly learn." in note.text
-    assert alarms(deep(30, 0.9, tensors), "vanishing", "exploding") == []
+    assert alarms(scaled_chain(30, 0.9, tensors), "vanishing", "exploding") == []
 
 
 @pytest.mark.parametrize("tensors", [False, True])
-def test_gradient_that_grows_on_a_long_way_is_told(tensors):
-    note = one(deep(30, 10.0, tensors), "exploding")
+def test_exploding_gradient_raises_an_alarm(tensors):
+    note = single_alarm(scaled_chain(30, 10.0, tensors), "exploding")
     assert note.node == 0
     assert "clip gradients" in note.text
 
 
-def test_mean_of_many_is_not_taken_for_a_fading_gradient():
+def test_mean_of_many_elements_is_not_a_vanishing_gradient():
     x = mg.randn(1000, 1000, requires_grad=True)
     y = x
     for _ in range(12):
@@ -143,10 +143,10 @@ def test_mean_of_many_is_not_taken_for_a_fading_gradient():
 
 def test_values_whose_relus_are_all_zero_are_dead():
     x = mg.Value(-1.0, "x")
-    note = one(mg.relu(x) * 2.0, "dead")
+    note = single_alarm(mg.relu(x) * 2.0, "dead")
     assert note.node == 1
     assert note.text.startswith("v₁ is 0: dead. Its input is negative")
-    assert one(mg.relu(x) + mg.relu(x * 2.0), "dead").text.startswith("All 2 ReLUs are 0")
+    assert single_alarm(mg.relu(x) + mg.relu(x * 2.0), "dead").text.startswith("All 2 ReLUs are 0")
     assert alarms(mg.relu(x) + mg.relu(x * -2.0), "dead") == []
 
 
@@ -154,24 +154,24 @@ def test_dead_units_of_a_tensor_are_counted():
     x = mg.tensor([[1.0, -1.0, 2.0]] * 40, requires_grad=True)
     with mg.record():
         y = F.relu(x)
-    assert one(y, "dead").text.startswith("v₁ has 1 of 3 units that are 0 for every row: dead ReLUs")
+    assert single_alarm(y, "dead").text.startswith("v₁ has 1 of 3 units that are 0 for every row: dead ReLUs")
     with mg.record():
         y = F.relu(x - 5.0)
-    assert one(y, "dead").text.startswith("v₃ is 0 everywhere")
+    assert single_alarm(y, "dead").text.startswith("v₃ is 0 everywhere")
     with mg.record():
         y = F.relu(x[:4])
     assert alarms(y, "dead") == []
 
 
 @pytest.mark.parametrize(("name", "x"), [("tanh", 4.0), ("tanh", -4.0), ("sigmoid", 6.0), ("sigmoid", -6.0)])
-def test_saturation_is_told(name, x):
+def test_saturation_raises_an_alarm(name, x):
     op = mg.OPS[name]
-    assert f"is saturated: {name} is flat there" in one(op(mg.Value(x)), "saturated").text
+    assert f"is saturated: {name} is flat there" in single_alarm(op(mg.Value(x)), "saturated").text
     assert alarms(op(mg.Value(x / 4)), "saturated") == []
     with mg.record():
         y = op(mg.tensor([x, x, 0.0], requires_grad=True))
         z = op(mg.tensor([x, 0.0, 0.0], requires_grad=True))
-    assert "is saturated in 67% of its elements" in one(y, "saturated").text
+    assert "is saturated in 67% of its elements" in single_alarm(y, "saturated").text
     assert alarms(z, "saturated") == []
 
 
@@ -184,13 +184,13 @@ def _pair(tensors):
 
 
 @pytest.mark.parametrize("tensors", [False, True])
-def test_second_backward_without_zero_grad_is_told(tensors):
+def test_second_backward_without_zero_grad_raises_an_alarm(tensors):
     a, b = _pair(tensors)
     y = a * b
     y.backward(retain_graph=True)
     assert alarms(y, "stale") == []
     y.backward(retain_graph=True)
-    note = one(y, "stale")
+    note = single_alarm(y, "stale")
     assert note.nodes == (0, 1)
     assert note.text == (
         "The gradient of v₀ is 2 times that of one pass: backward() accumulates into .grad, unless it began at a "
@@ -199,24 +199,24 @@ def test_second_backward_without_zero_grad_is_told(tensors):
 
 
 @pytest.mark.parametrize("tensors", [False, True])
-def test_gradient_of_an_earlier_graph_is_told_before_the_next_pass(tensors):
+def test_gradient_of_an_earlier_graph_raises_an_alarm(tensors):
     a, b = _pair(tensors)
     (a * a).backward()
     y = a * b
-    note = one(y, "stale")
+    note = single_alarm(y, "stale")
     assert note.nodes == (0,)
     assert note.text.startswith("The gradient of v₀ is from an earlier pass: backward() will accumulate into it.")
 
 
-def test_gradient_that_holds_two_different_passes_is_told():
+def test_gradient_of_two_different_passes_raises_an_alarm():
     a, b = mg.Value(2.0), mg.Value(3.0)
     (a * a * a).backward()
     y = a * b
     y.backward()
-    assert one(y, "stale").text.startswith("The gradient of v₀ contains more than this pass")
+    assert single_alarm(y, "stale").text.startswith("The gradient of v₀ contains more than this pass")
 
 
-def test_pass_that_was_started_with_another_gradient_is_no_alarm():
+def test_pass_with_another_seed_raises_no_alarm():
     a, b = mg.Value(2.0), mg.Value(3.0)
     y = a * b
     y.backward(0.5)
@@ -236,7 +236,7 @@ def test_healthy_graph_has_no_notes():
     assert to_trace(y).notes == []
 
 
-def test_a_leaf_alone_is_not_called_stale():
+def test_single_leaf_is_not_stale():
     a = mg.Value(2.0, "a")
     (a * a).backward()
     assert to_trace(a).notes == []

@@ -5,76 +5,76 @@ import pytest
 
 import minigrad as mg
 from minigrad_viz import to_trace
-from minigrad_viz.trace.captions import caption, on_edge, quantity
+from minigrad_viz.trace.captions import caption_of, edge_label, format_quantity
 from minigrad_viz.trace.history import Timeline
-from moments import Moments
 from needs import needs
-from played import Played, scalar_graph, tensor_graph
+from playback import Playback, scalar_graph, tensor_graph
+from player_expectations import PlayerExpectations
 from tiers import choose_cases
 
 SEEDS = list(range(40))
 GRAPHS = {f"{kind} {seed}": (kind, seed) for kind in ("scalar", "tensor") for seed in choose_cases(SEEDS, kind, 8)}
 
 
-def played(kind, seed):
+def sample_graph(kind, seed):
     if kind == "scalar":
-        return Played(scalar_graph(seed)[0])
+        return Playback(scalar_graph(seed)[0])
     needs("numpy")
-    return Played(tensor_graph(seed))
+    return Playback(tensor_graph(seed))
 
 
-def same(found, expected):
-    if found is None or expected is None:
-        return found is expected
-    return np.shape(found) == np.shape(expected) and np.array_equal(found, expected, equal_nan=True)
+def is_equal(actual, expected):
+    if actual is None or expected is None:
+        return actual is expected
+    return np.shape(actual) == np.shape(expected) and np.array_equal(actual, expected, equal_nan=True)
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_every_number_at_every_position_is_the_engines(graph):
-    game = played(*GRAPHS[graph])
-    expected, timeline = Moments(game), Timeline(game.trace)
+def test_values_at_every_position_equal_the_engines(graph):
+    game = sample_graph(*GRAPHS[graph])
+    expected, timeline = PlayerExpectations(game), Timeline(game.trace)
     assert (timeline.forward, timeline.last) == (len(game.order), game.last)
     for position in range(timeline.last + 1):
         now = timeline.at(position)
         assert (now.kind, now.node) == (expected.kind(position), expected.node(position))
         for node in range(len(game.trace.kinds)):
-            assert same(now.value(node), expected.value(node, position)), (position, node)
+            assert is_equal(now.value(node), expected.value(node, position)), (position, node)
             state, met, of, value = expected.gradient(node, position)
-            found = now.gradient(node)
-            assert found.state == state, (position, node)
-            assert state in ("none", "blocked") or (found.met, found.of) == (met, of), (position, node)
-            assert same(found.value, value), (position, node)
+            actual = now.gradient(node)
+            assert actual.state == state, (position, node)
+            assert state in ("none", "blocked") or (actual.met, actual.of) == (met, of), (position, node)
+            assert is_equal(actual.value, value), (position, node)
         if now.kind == "edge":
             event = expected.event(position)
             for name in ("upstream", "contribution", "before", "total"):
-                assert same(getattr(now.event, name), getattr(event, name)), (position, name)
+                assert is_equal(getattr(now.event, name), getattr(event, name)), (position, name)
             assert (now.event.local, now.event.met, now.event.of) == (event.local, event.met, event.of)
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_captions_say_what_the_player_says(graph):
-    game = played(*GRAPHS[graph])
-    expected, timeline = Moments(game), Timeline(game.trace)
+def test_captions_equal_the_players(graph):
+    game = sample_graph(*GRAPHS[graph])
+    expected, timeline = PlayerExpectations(game), Timeline(game.trace)
     for position in range(1, timeline.last + 1):
         now = timeline.at(position)
-        said = caption(now)
+        caption = caption_of(now)
         begins, ends = expected.formula(position)
-        assert said.chip == expected.chip(position)
-        assert f"{said.formula} {said.result}".startswith(begins.strip()), position
-        assert on_edge(now) == expected.product(position)
+        assert caption.chip == expected.chip(position)
+        assert f"{caption.formula} {caption.result}".startswith(begins.strip()), position
+        assert edge_label(now) == expected.product(position)
         if now.kind == "edge":
-            assert ends.endswith(said.result + said.total) or said.total.endswith(ends), position
-            assert f" back to {expected.title[now.node]}" in said.words
+            assert ends.endswith(caption.result + caption.total) or caption.total.endswith(ends), position
+            assert f" back to {expected.title[now.node]}" in caption.words
         elif now.kind == "forward":
-            assert said.result == quantity(expected.value(now.node, position))
+            assert caption.result == format_quantity(expected.value(now.node, position))
 
 
-def test_caption_of_a_sum_names_each_contribution_and_what_the_gradient_becomes():
+def test_caption_of_a_sum_shows_contribution_and_total():
     a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
     y = a * b + a
     y.label = "y"
     timeline = Timeline(to_trace(y))
-    assert [" ".join(caption(timeline.at(position))).rstrip() for position in range(timeline.last + 1)] == [
+    assert [" ".join(caption_of(timeline.at(position))).rstrip() for position in range(timeline.last + 1)] == [
         "Start The leaves have values; nothing is computed yet.",
         "Forward 1 of 2 v₂ is computed: mul, a product. v₂ = a · b = 2 · (−3) = −6.0",
         "Forward 2 of 2 y is computed: add, a sum. The forward pass is complete. y = v₂ + a = −6 + 2 = −4.0",
@@ -103,19 +103,19 @@ def test_caption_of_a_sum_names_each_contribution_and_what_the_gradient_becomes(
     ]
 
 
-def test_caption_of_a_broadcast_tensor_says_along_which_axis_its_gradient_is_summed():
+def test_caption_of_a_broadcast_tensor_names_the_summed_axis():
     needs("numpy")
     with mg.record():
         w = mg.ones(2, 3, requires_grad=True)
         b = mg.tensor([1.0, 2.0, 3.0], requires_grad=True)
         y = (w + b).sum()
     timeline = Timeline(to_trace(y))
-    said = next(
+    moment = next(
         now
         for now in map(timeline.at, range(timeline.last + 1))
         if now.edge >= 0 and timeline.trace.title(now.node) == "b"
     )
-    assert caption(said)[1:] == (
+    assert caption_of(moment)[1:] == (
         (
             "From v₂ back to b, g = ∂y/∂v₂, summed over axis 0, where broadcasting repeated b. "
             "The backward pass is complete."
@@ -126,15 +126,15 @@ def test_caption_of_a_broadcast_tensor_says_along_which_axis_its_gradient_is_sum
     )
 
 
-def test_blocked_root_has_a_forward_pass_alone():
+def test_blocked_root_has_only_a_forward_pass():
     y = (mg.Value(2.0, "a") * 3.0).detach()
     z = y * 2.0
     timeline = Timeline(to_trace(z))
     assert (timeline.last, timeline.root, timeline.at(1).kind) == (1, -1, "forward")
-    assert caption(timeline.at(1)).words == "z is computed: mul, a product."
+    assert caption_of(timeline.at(1)).words == "z is computed: mul, a product."
 
 
-def test_a_step_of_an_operation_takes_all_its_edges():
+def test_op_step_covers_all_edges_of_an_operation():
     a, b = mg.Value(2.0, "a"), mg.Value(3.0, "b")
     timeline = Timeline(to_trace((a * b).exp()))
     shown = [0]
@@ -143,7 +143,7 @@ def test_a_step_of_an_operation_takes_all_its_edges():
     assert shown == [0, 1, 2, 3, 4, 6]
 
 
-def test_state_of_an_edge_goes_from_idle_by_active_to_done():
+def test_edge_state_changes_from_idle_to_active_to_done():
     a = mg.Value(3.0, "a")
     timeline = Timeline(to_trace(a * a))
     states = [[timeline.at(position).edge_state(edge) for edge in (0, 1)] for position in range(timeline.last + 1)]

@@ -4,14 +4,14 @@ import pytest
 
 import minigrad as mg
 from minigrad_viz import to_trace
-from minigrad_viz.trace.notation import plain
+from minigrad_viz.trace.notation import formula_text
 
 F = mg.functional
 
 
-def made_by(trace):
+def formulas_by_title(trace):
     """Return the formulas of the operations, by title."""
-    return {trace.title(i): plain(trace.formula(i)) for i, at in enumerate(trace.op) if at >= 0}
+    return {trace.title(i): formula_text(trace.formula(i)) for i, at in enumerate(trace.op) if at >= 0}
 
 
 @pytest.mark.parametrize(
@@ -26,17 +26,17 @@ def made_by(trace):
         (lambda x: F.embedding(mg.tensor([0, 2]), x), "x[v₁]"),
     ],
 )
-def test_formulas_say_where_and_how(build, formula):
+def test_formulas_show_indices_and_options(build, formula):
     x = mg.ones(3, 4, requires_grad=True)
     y = build(x)
-    assert made_by(to_trace(y))["y"] == formula
+    assert formulas_by_title(to_trace(y))["y"] == formula
 
 
-def test_write_through_a_view_says_where():
+def test_write_through_a_view_shows_its_index():
     x = mg.ones(3, 4, requires_grad=True)
     y = x * 2.0
     y.T[0] = 5.0
-    assert made_by(to_trace(y))["y"] == "overwrite(v₂.permute(1, 0)[0], v₆)"
+    assert formulas_by_title(to_trace(y))["y"] == "overwrite(v₂.permute(1, 0)[0], v₆)"
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_write_through_a_view_says_where():
         ),
     ],
 )
-def test_windows_are_told_in_short_where_they_are_alike(pool, text):
+def test_regular_windows_are_abbreviated(pool, text):
     x = mg.ones(1, 2, 6, 6, requires_grad=True)
     trace = to_trace(pool(x))
     assert next(node.attrs for node in trace.nodes if node.op)["windows"] == text
 
 
-def test_operand_that_was_left_out_is_not_drawn_and_one_that_was_freed_is_a_question_mark():
+def test_omitted_operand_is_not_drawn_and_freed_operand_is_a_question_mark():
     x, target = mg.ones(2, 3, requires_grad=True), mg.tensor([0, 1])
     loss = F.cross_entropy(x, target)
     assert [node.kind for node in to_trace(loss, namespaces=()).nodes] == ["leaf", "leaf", "op"]

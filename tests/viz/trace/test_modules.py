@@ -6,7 +6,7 @@ import pytest
 
 import minigrad as mg
 from minigrad_viz import draw, to_trace
-from minigrad_viz.trace.modules import begin_open
+from minigrad_viz.trace.modules import initially_open_blocks
 
 nn, F = mg.nn, mg.functional
 
@@ -27,7 +27,7 @@ def perceptron(*sizes):
     return to_trace(model([0.1 * k for k in range(sizes[0])]))
 
 
-def test_a_perceptron_of_values_is_its_layers_and_neurons():
+def test_scalar_perceptron_is_drawn_as_layers_and_neurons():
     trace = perceptron(3, 4, 4, 1)
     assert titles(trace)[:6] == [
         "model · MLP(3→4→4→1)",
@@ -37,7 +37,7 @@ def test_a_perceptron_of_values_is_its_layers_and_neurons():
         "neurons[0] · Neuron(3)",
         "neurons[1] · Neuron(3)",
     ]
-    assert closed(trace, begin_open(trace, 40)) == [
+    assert closed(trace, initially_open_blocks(trace, 40)) == [
         *(f"neurons[{k}] · Neuron(3)" for k in range(4)),
         *(f"neurons[{k}] · Neuron(4)" for k in range(4)),
         "neurons[0] · Neuron(4)",
@@ -47,12 +47,12 @@ def test_a_perceptron_of_values_is_its_layers_and_neurons():
     assert about == "16 parameters"
 
 
-def test_a_large_perceptron_begins_with_its_layers_closed_and_has_no_runs():
+def test_large_perceptron_starts_with_closed_layers_and_no_runs():
     trace = perceptron(4, 16, 16, 3)
     assert len(trace.kinds) > 1000
     for budget in (25, 15, 8):
-        seen = closed(trace, begin_open(trace, budget))
-        assert seen == ["layers[0] · Layer(4→16)", "layers[1] · Layer(16→16)", "layers[2] · Layer(16→3)"]
+        closed_titles = closed(trace, initially_open_blocks(trace, budget))
+        assert closed_titles == ["layers[0] · Layer(4→16)", "layers[1] · Layer(16→16)", "layers[2] · Layer(16→3)"]
     assert "nodes" not in draw(trace).svg().split("</style>")[1]
     assert not any(name.startswith("nodes") for name in titles(trace))
 
@@ -81,7 +81,7 @@ class Deep(nn.Module):
         return self.head(x.mean((2, 3)))
 
 
-def test_nested_modules_and_lists_of_them_are_blocks_in_blocks():
+def test_nested_modules_are_nested_blocks():
     model = Deep()
     trace = to_trace(model, mg.ones(1, 1, 4, 4))
     assert titles(trace)[:5] == [
@@ -92,16 +92,16 @@ def test_nested_modules_and_lists_of_them_are_blocks_in_blocks():
         "head · Linear",
     ]
     assert [title for title in titles(trace) if "Residual" in title] == ["0 · Residual", "1 · Residual"] * 2
-    assert closed(trace, begin_open(trace, 6)) == titles(trace)[1:5], (
+    assert closed(trace, initially_open_blocks(trace, 6)) == titles(trace)[1:5], (
         "blocks beyond the budget start with their parts closed"
     )
 
 
-def test_a_convolutional_net_and_a_transformer_begin_with_their_layers():
+def test_convnet_and_transformer_start_open_to_their_layers():
     model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(2, 3))
     trace = to_trace(model, mg.ones(1, 1, 4, 4))
     layers = ["0 · Conv2d", "1 · ReLU", "2 · MaxPool2d", "3 · Flatten", "4 · Linear"]
-    assert closed(trace, begin_open(trace, 40)) == layers
+    assert closed(trace, initially_open_blocks(trace, 40)) == layers
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
     trace = to_trace(layer, mg.ones(2, 3, 8))
     assert titles(trace) == [
@@ -116,21 +116,21 @@ def test_a_convolutional_net_and_a_transformer_begin_with_their_layers():
 
 
 @pytest.mark.parametrize("budget", [8, 40])
-def test_a_model_of_many_layers_is_never_one_closed_box(budget):
+def test_model_with_many_layers_is_never_one_closed_block(budget):
     model = nn.Sequential(*(layer for _ in range(30) for layer in (nn.Linear(2, 2), nn.ReLU())))
     trace = to_trace(model, mg.ones(1, 2))
-    seen = closed(trace, begin_open(trace, budget))
-    assert seen == [f"{k} · {'ReLU' if k % 2 else 'Linear'}" for k in range(60)]
+    closed_titles = closed(trace, initially_open_blocks(trace, budget))
+    assert closed_titles == [f"{k} · {'ReLU' if k % 2 else 'Linear'}" for k in range(60)]
 
 
-def test_more_layers_than_can_lie_side_by_side_are_runs_from_the_first_to_the_last():
+def test_too_many_layers_become_runs():
     model = nn.Sequential(*(layer for _ in range(90) for layer in (nn.Linear(2, 2), nn.ReLU())))
     trace = to_trace(model, mg.ones(1, 2))
     runs = [block for block in trace.blocks if block.kind == "run"]
     assert [(block.name, block.note[:5]) for block in runs] == [("0 … 99", "nodes"), ("100 … 179", "nodes")]
 
 
-def test_a_model_called_in_a_loop_is_folded_under_its_name():
+def test_model_called_in_a_loop_is_a_fold():
     model = mg.nn.scalar.MLP([2, 1], seed=0)
     loss = sum((model([float(k), 1.0])[0] for k in range(4)), mg.Value(0.0))
     trace = to_trace(loss)
@@ -139,7 +139,7 @@ def test_a_model_called_in_a_loop_is_folded_under_its_name():
     assert trace.modules[1].kind == "MLP(2→1)"
 
 
-def test_layers_shared_by_parts_of_a_model_say_so():
+def test_shared_layers_are_labelled():
     layer = nn.Linear(2, 2)
     model = nn.Sequential(layer, nn.ReLU(), layer)
     trace = to_trace(model, mg.ones(1, 2))
@@ -161,7 +161,7 @@ def test_the_name_of_a_private_class_has_no_underscore():
     assert "_Block" not in trace.json()
 
 
-def test_runs_of_operations_say_what_they_do():
+def test_runs_are_titled_by_their_operations():
     w = [mg.Value(0.1, f"w{k}") for k in range(200)]
     total = w[0]
     for one in w[1:]:

@@ -6,8 +6,8 @@ from minigrad_viz import to_trace
 nn = mg.nn
 
 
-def leaf(*numbers):
-    return mg.tensor(list(numbers), requires_grad=True)
+def leaf(*values):
+    return mg.tensor(list(values), requires_grad=True)
 
 
 class Scaled(nn.Module):
@@ -28,7 +28,7 @@ def leaves_of(*results, **variables):
     return [node.name for node in to_trace(loss, namespaces=(variables,)).nodes if node.kind == "leaf"]
 
 
-def test_parameters_are_called_by_their_path_in_the_outermost_module():
+def test_parameters_are_named_by_path_in_the_outermost_module():
     class Trainer:
         def __init__(self):
             self.model = Scaled()
@@ -40,7 +40,7 @@ def test_parameters_are_called_by_their_path_in_the_outermost_module():
     assert leaves_of(trainer.model(x), x=x, layer=layer, w=w, self=trainer) == paths
 
 
-def test_parameters_of_several_models_are_called_after_their_variables():
+def test_parameters_of_several_models_are_prefixed_with_their_variables():
     g, d = nn.Linear(2, 2), [nn.Sequential(nn.Linear(2, 1))]
     assert leaves_of(d[0](g(mg.ones(1, 2))), g=g, d=d, other=nn.Linear(1, 1)) == [
         *("g.weight", "g.bias", None),
@@ -48,8 +48,8 @@ def test_parameters_of_several_models_are_called_after_their_variables():
     ]
 
 
-def test_parameters_that_only_an_optimizer_has_are_called_after_that():
+def test_parameters_only_in_an_optimizer_are_named_after_it():
     optimizer = mg.optim.SGD([leaf(1.0), leaf(2.0)], lr=0.1)
     (a, b) = optimizer.param_groups[0]["params"]
-    where = "optimizer.param_groups[0]['params']"
-    assert leaves_of(a * b, optimizer=optimizer) == [f"{where}[0]", f"{where}[1]"]
+    path = "optimizer.param_groups[0]['params']"
+    assert leaves_of(a * b, optimizer=optimizer) == [f"{path}[0]", f"{path}[1]"]

@@ -10,9 +10,9 @@ import minigrad as mg
 from minigrad.ops.normalization import Norm
 from minigrad_viz import explain, to_trace
 from minigrad_viz.trace.calls import instances_in
-from minigrad_viz.trace.notation import plain, readable
+from minigrad_viz.trace.notation import format_attribute, formula_text
 from needs import needs
-from parity import ours
+from parity import minigrad_functions
 from samples import all_samples
 
 INSIDE = re.compile(
@@ -29,15 +29,15 @@ def trace_of(one):
     """Return the trace of a sample's result, or None if it has no graph."""
     inputs = [mg.tensor(x, requires_grad=x.dtype.kind == "f") if isinstance(x, np.ndarray) else x for x in one.inputs]
     with mg.record():
-        ends = [x for x in instances_in(one.call(ours(), *inputs), mg.Tensor) if x.grad_fn is not None]
+        ends = [x for x in instances_in(one.call(minigrad_functions(), *inputs), mg.Tensor) if x.grad_fn is not None]
     return to_trace(ends, namespaces=()) if ends else None
 
 
-def said(trace):
+def shown_text(trace):
     """Return everything that a trace shows of its operations, by operation name."""
     for at, node in enumerate(trace.nodes):
         if node.op is not None:
-            yield node.op.name, plain(trace.formula(at))
+            yield node.op.name, formula_text(trace.formula(at))
             yield from ((node.op.name, f"{name} = {text}") for name, text in node.attrs.items())
     for formula in trace.data()["formulas"]:
         yield "formula", formula["text"]
@@ -54,25 +54,25 @@ def on_numpy():
     mg.set_default_device(None)
 
 
-def test_nothing_inside_is_shown_of_any_operation(on_numpy):
+def test_no_operation_shows_internals(on_numpy):
     needs("numpy")
-    seen, shown = set(), []
+    covered, shown = set(), []
     with np.errstate(all="ignore"):
         for key, one in all_samples().items():
             if (trace := trace_of(one)) is not None:
-                seen.update(op.name for op in trace.ops)
-                shown += [f"{key}: {name} shows {text}" for name, text in said(trace) if INSIDE.search(text)]
+                covered.update(op.name for op in trace.ops)
+                shown += [f"{key}: {name} shows {text}" for name, text in shown_text(trace) if INSIDE.search(text)]
     assert shown == []
-    alone = {name for name, op in mg.OPS.items() if op.differentiable} - seen
+    alone = {name for name, op in mg.OPS.items() if op.differentiable} - covered
     assert alone <= {"move"}, "it copies between devices"
 
 
-def test_a_transformer_shows_what_was_written():
+def test_transformer_shows_what_the_user_wrote():
     layer = mg.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
     trace = to_trace(layer, mg.ones(2, 3, 8))
-    texts = [text for _, text in said(trace)]
-    assert not [text for text in texts if INSIDE.search(text)]
-    assert any(re.search(r"^Split\(v.*, into=3, dim=−1\)", text) for text in texts)
+    labels = [text for _, text in shown_text(trace)]
+    assert not [text for text in labels if INSIDE.search(text)]
+    assert any(re.search(r"^Split\(v.*, chunks=3, dim=−1\)", text) for text in labels)
     assert "c" not in trace.kinds, "split sizes are not operands"
     cut = next(at for at, node in enumerate(trace.nodes) if node.op and node.op.name == "Split")
     assert "Split(v" in explain(f"v{str(cut).translate(str.maketrans('0123456789', '₀₁₂₃₄₅₆₇₈₉'))}", of=trace)
@@ -102,13 +102,13 @@ class Mode(enum.Enum):
         ("windows", ((range(2), range(1, 3), range(3, 5)),) * 2, "(0:2, 1:3, 3:5) × (0:2, 1:3, 3:5)"),
     ],
 )
-def test_attributes_are_written_as_a_user_writes_them(name, x, text):
-    assert readable(name, x) == text
+def test_attributes_are_formatted_as_a_user_writes_them(name, x, text):
+    assert format_attribute(name, x) == text
 
 
-def test_a_class_whose_name_is_private_is_shown_without_its_underscore():
+def test_private_class_is_shown_without_underscore():
     class _Inside:
         pass
 
-    assert readable("how", _Inside()) == "Inside"
-    assert readable("how", _Inside) == "Inside"
+    assert format_attribute("how", _Inside()) == "Inside"
+    assert format_attribute("how", _Inside) == "Inside"

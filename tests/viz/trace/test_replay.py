@@ -9,13 +9,13 @@ import pytest
 import minigrad as mg
 from minigrad.core.storage import get_default_device
 from minigrad_viz import draw, explain, to_trace
-from places import HERE
-from replayed import PROGRAMS, leaf
+from replay_programs import PROGRAMS, leaf
+from taichi_device import DEVICE
 
 nn, F = mg.nn, mg.functional
 
 
-@pytest.fixture(params=dict.fromkeys(["numpy", HERE]))
+@pytest.fixture(params=dict.fromkeys(["numpy", DEVICE]))
 def device(request):
     before = get_default_device()
     mg.set_default_device(request.param)
@@ -41,31 +41,31 @@ def run(program, *, recorded, backward=True):
     return to_trace(loss, namespaces=(space,))
 
 
-def numbers(trace):
+def all_arrays(trace):
     """Return all arrays of a trace, with their dtypes."""
     steps = [step for run in trace.passes for step in run.steps]
-    found = [node.array for node in trace.nodes] + [node.grad for node in trace.nodes]
-    found += [x for step in steps for x in (step.upstream, step.contribution, step.total)]
-    return [None if x is None else (x.dtype, x.shape, x.tobytes()) for x in found]
+    arrays = [node.array for node in trace.nodes] + [node.grad for node in trace.nodes]
+    arrays += [x for step in steps for x in (step.upstream, step.contribution, step.total)]
+    return [None if x is None else (x.dtype, x.shape, x.tobytes()) for x in arrays]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
 @pytest.mark.parametrize("backward", [True, False], ids=["freed", "not_yet"])
-def test_trace_is_that_of_the_same_program_inside_record(program, backward, device):
-    recorded, found = (run(program, recorded=flag, backward=backward) for flag in (True, False))
+def test_trace_equals_that_of_the_recorded_program(program, backward, device):
+    recorded, replayed = (run(program, recorded=flag, backward=backward) for flag in (True, False))
     for column in COLUMNS:
-        assert getattr(found, column) == getattr(recorded, column), column
-    assert [op.name for op in found.ops] == [op.name for op in recorded.ops]
-    assert [one.edge for one in found.passes] == [one.edge for one in recorded.passes]
-    assert numbers(found) == numbers(recorded)
-    assert [note.text for note in found.notes] == [note.text for note in recorded.notes]
-    assert found.fresh() is recorded.fresh()
+        assert getattr(replayed, column) == getattr(recorded, column), column
+    assert [op.name for op in replayed.ops] == [op.name for op in recorded.ops]
+    assert [one.edge for one in replayed.passes] == [one.edge for one in recorded.passes]
+    assert all_arrays(replayed) == all_arrays(recorded)
+    assert [note.text for note in replayed.notes] == [note.text for note in recorded.notes]
+    assert replayed.is_fresh() is recorded.is_fresh()
 
 
 # --- leaves modified in-place since ----------------------------------------------------------------------------------
 
 
-def test_a_leaf_written_since_is_drawn_as_it_is_now_and_the_note_says_what_became_of_the_loss():
+def test_modified_leaf_is_drawn_with_its_current_value_and_noted():
     w, b = leaf(1.0, 2.0), leaf(1.0)
     optimizer = mg.optim.SGD([w, b], lr=0.25)
     loss = (w * w).sum() + b.sum()
@@ -83,12 +83,12 @@ def test_a_leaf_written_since_is_drawn_as_it_is_now_and_the_note_says_what_becam
         "recomputed from the current values: loss was 6.0 and is 2.0. Their .grad is from before the change; draw "
         "before that line to see that pass."
     )
-    assert not trace.fresh()
+    assert not trace.is_fresh()
     optimizer.zero_grad()
     assert to_trace(loss).notes[0].text.endswith("from the current values: loss was 6.0 and is 2.0.")
 
 
-def test_of_many_leaves_written_since_two_are_named():
+def test_two_of_many_modified_leaves_are_named():
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1))
     loss = model(mg.ones(1, 2)).sum()
     loss.backward()
@@ -99,7 +99,7 @@ def test_of_many_leaves_written_since_two_are_named():
     )
 
 
-def test_a_constant_written_since_is_noted_too():
+def test_modified_constant_is_noted():
     w, batch = leaf(1.0, 2.0), mg.tensor([3.0, 4.0])
     loss = (w * batch).sum() + (w * batch.view(2)).sum()
     loss.backward()
@@ -109,18 +109,18 @@ def test_a_constant_written_since_is_noted_too():
     assert note.text.endswith(": loss was 22.0 and is 6.0.")
 
 
-def test_a_write_that_is_not_counted_is_noticed_by_the_output():
-    numbers = np.ones(2, np.float32)
-    w, shared = leaf(1.0, 2.0), mg.from_numpy(numbers)
+def test_unversioned_write_is_detected_by_the_output():
+    array = np.ones(2, np.float32)
+    w, shared = leaf(1.0, 2.0), mg.from_numpy(array)
     loss = (w * shared).sum()
     loss.backward()
-    numbers[:] = 2.0
+    array[:] = 2.0
     (note,) = to_trace(loss).notes
     assert (note.kind, note.node) == ("replayed", None)
     assert note.text.startswith("loss was 3.0 and is 6.0 when recomputed: something that it depends on")
 
 
-def test_a_leaf_frozen_since_gets_no_gradient_in_the_pass():
+def test_leaf_frozen_since_gets_no_gradient():
     w, b = leaf(1.0, 2.0), leaf(3.0, 4.0)
     loss = (w * b).sum()
     loss.backward()
@@ -131,7 +131,7 @@ def test_a_leaf_frozen_since_gets_no_gradient_in_the_pass():
     assert b.requires_grad is False
 
 
-def test_gradients_of_several_passes_are_not_taken_for_those_of_one():
+def test_gradients_of_several_passes_are_distinguished_from_one():
     w = leaf(1.0, 2.0)
     for _ in range(2):
         loss = (w * w).sum()
@@ -143,7 +143,7 @@ def test_gradients_of_several_passes_are_not_taken_for_those_of_one():
 # --- steps that cannot be recomputed ----------------------------------------------------------------------------------
 
 
-def test_a_large_constant_that_was_freed_is_missing_and_the_rest_is_drawn():
+def test_freed_large_constant_is_missing_and_the_rest_is_drawn():
     w, v = mg.ones(100, 100, requires_grad=True), leaf(2.0)
     large = mg.ones(100, 100) * 3.0
     loss = (w * large).tanh().sum() + (v * v).sum()
@@ -164,20 +164,20 @@ def test_a_large_constant_that_was_freed_is_missing_and_the_rest_is_drawn():
     assert note.text in explain(loss)
 
 
-def test_the_replay_goes_on_from_a_result_that_a_variable_holds():
+def test_replay_resumes_from_a_result_in_a_variable():
     w, large = mg.ones(100, 100, requires_grad=True), mg.ones(100, 100)
-    held = w * large
-    loss = (held.tanh() * 2.0).sum()
+    product = w * large
+    loss = (product.tanh() * 2.0).sum()
     del large
     loss.backward()
     trace = to_trace(loss)
     assert [node.name for node in trace.nodes if node.array is None and node.value is None] == [None]
     (run,) = trace.passes
-    assert [trace.title(trace.edges[edge].operand) for edge in run.edge] == ["v₅", "v₃", "held"]
+    assert [trace.title(trace.edges[edge].operand) for edge in run.edge] == ["v₅", "v₃", "product"]
     assert [note.kind for note in trace.notes] == ["freed"]
 
 
-def test_a_view_of_a_large_tensor_that_is_there_is_made_again():
+def test_view_of_an_existing_large_tensor_is_recreated():
     images, model = mg.randn(8, 1, 28, 28), nn.Sequential(nn.Flatten(), nn.Linear(784, 2))
     loss = model(images).sum() + (images[3, 0, :2] * mg.ones(2, 1, requires_grad=True)).sum()
     loss.backward()
@@ -190,11 +190,11 @@ class Refusing(mg.autograd.Function):
     calls = 0
 
     @staticmethod
-    def forward(ctx, x, how, by=1.0):
+    def forward(ctx, x, behaviour, by=1.0):
         Refusing.calls += 1
-        if how == "raises" and Refusing.calls > 1:
+        if behaviour == "raises" and Refusing.calls > 1:
             raise ValueError("a second time")
-        return x + mg.rand(2) if how == "draws" else x * by
+        return x + mg.rand(2) if behaviour == "draws" else x * by
 
     @staticmethod
     def backward(ctx, g):
@@ -202,7 +202,7 @@ class Refusing(mg.autograd.Function):
 
 
 @pytest.mark.parametrize(
-    ("how", "named", "why"),
+    ("behaviour", "named", "why"),
     [
         ({"by": 2.0}, {}, "argument 1 of its forward is not saved, since it is neither a tensor nor a plain value"),
         ("twice", {"by": 2.0}, "it was called with keyword arguments, which are not saved"),
@@ -210,10 +210,10 @@ class Refusing(mg.autograd.Function):
         ("raises", {}, "its forward raised ValueError"),
     ],
 )
-def test_a_function_that_cannot_be_called_again_is_named_with_the_reason(how, named, why):
+def test_function_that_cannot_be_rerun_is_named_with_the_reason(behaviour, named, why):
     Refusing.calls = 0
     x = leaf(1.0, 2.0)
-    loss = (Refusing.apply(x, how, **named) * 2.0).sum()
+    loss = (Refusing.apply(x, behaviour, **named) * 2.0).sum()
     loss.backward()
     state = mg.get_rng_state().tolist()
     (note,) = to_trace(loss).notes
@@ -221,7 +221,7 @@ def test_a_function_that_cannot_be_called_again_is_named_with_the_reason(how, na
     assert mg.get_rng_state().tolist() == state
 
 
-def test_of_what_tidy_freed_only_a_large_constant_is_missing():
+def test_only_a_large_constant_is_missing_after_tidy():
     w, v = leaf(1.0, 2.0), mg.ones(100, 100, requires_grad=True)
     with mg.tidy():
         small, large = mg.ones(2), mg.ones(100, 100)
@@ -239,25 +239,25 @@ def test_of_what_tidy_freed_only_a_large_constant_is_missing():
 # --- no side effects --------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_kept_alive_written_drawn_or_heard():
+def test_replay_has_no_side_effects():
     large, w = mg.ones(100, 100), mg.ones(100, 100, requires_grad=True)
     called, heard = [], []
     w.register_hook(called.append)
     hidden = F.dropout(w + large, 0.5)
-    between = weakref.ref(hidden._array)
+    intermediate = weakref.ref(hidden._array)
     loss = hidden.exp().sum()
     alive = weakref.ref(large)
     loss.backward()
     del hidden, large, called[:]
-    assert (alive(), between()) == (None, None), "backward and the deleted variables have freed both"
+    assert (alive(), intermediate()) == (None, None), "backward and the deleted variables have freed both"
     large = mg.ones(100, 100)
     loss = F.dropout(w * large, 0.5).sum()
     loss.backward()
     before = (w.tolist(), w.grad.tolist(), w._version, large._version, mg.get_rng_state().tolist())
     del called[:]
-    with mg.tap(heard.append), mg.record() as seen, mg.strict_shapes(), mg.no_grad():
+    with mg.tap(heard.append), mg.record() as recording, mg.strict_shapes(), mg.no_grad():
         draw(loss).svg()
-    assert (called, heard, seen.events) == ([], [], [])
+    assert (called, heard, recording.events) == ([], [], [])
     assert before == (w.tolist(), w.grad.tolist(), w._version, large._version, mg.get_rng_state().tolist())
     with pytest.raises(mg.errors.GraphError, match="trying to backward through the graph a second time"):
         loss.backward()
@@ -274,7 +274,7 @@ class Counting(mg.autograd.Function):
         return g, None
 
 
-def test_what_a_forward_writes_is_put_back():
+def test_writes_of_a_forward_are_undone():
     x, calls = leaf(1.0, 2.0), mg.zeros(1)
     loss = Counting.apply(x, calls).sum()
     loss.backward()
@@ -297,7 +297,7 @@ def test_results_have_gradients_though_the_graph_was_retained():
     assert "".join(to_trace(loss).states) == "fnnn", "its pass is unknown"
 
 
-def test_gradients_behind_a_given_gradient_are_not_known():
+def test_gradients_before_an_unknown_seed_are_unknown():
     w = leaf(1.0, 2.0)
     y = (w * w).exp()
     y.backward(mg.tensor([1.0, 3.0]))
@@ -307,7 +307,7 @@ def test_gradients_behind_a_given_gradient_are_not_known():
     assert all(array is not None for array in arrays(trace))
 
 
-def test_gradients_of_two_outputs_are_added_up():
+def test_gradients_of_two_outputs_are_summed():
     w = leaf(1.0, 2.0)
     shared = w * 2.0
     one, other = shared.sum(), (shared * 3.0).sum()
@@ -318,7 +318,7 @@ def test_gradients_of_two_outputs_are_added_up():
     assert trace.grads[trace.names.index("w")].tolist() == [8.0, 8.0]
 
 
-def test_a_page_says_that_gradients_are_missing_only_while_they_are():
+def test_page_reports_missing_gradients_only_while_missing():
     a, w = mg.Value(3.0, "a"), leaf(1.0, 2.0)
     for y in (a * a, (w * w).sum()):
         assert "a dash means not computed yet" in draw(y).html()

@@ -8,14 +8,14 @@ import pytest
 import minigrad as mg
 from minigrad.core.errors import DTypeError
 from minigrad_viz import to_trace
-from minigrad_viz.trace.notation import plain
-from replayed import Cube
+from minigrad_viz.trace.notation import formula_text
+from replay_programs import Cube
 
 F = mg.functional
 
 
-def leaf(*numbers):
-    return mg.tensor(list(numbers), requires_grad=True)
+def leaf(*values):
+    return mg.tensor(list(values), requires_grad=True)
 
 
 def kinds(trace):
@@ -26,7 +26,7 @@ def arrays(trace):
     return [None if node.array is None else node.array.tolist() for node in trace.nodes]
 
 
-def test_recorded_graph_has_every_number_and_gradient():
+def test_recorded_graph_has_every_value_and_gradient():
     x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
     with mg.record():
         y = (x * w + 1.0).sum()
@@ -38,7 +38,7 @@ def test_recorded_graph_has_every_number_and_gradient():
     assert [trace.grads[i].tolist() for i in (0, 1, 2, 4, 5)] == [[3, 4], [1, 2], [1, 1], [1, 1], 1]
     assert [(node.shape, node.dtype) for node in trace.nodes][:1] == [((2,), "float32")]
     assert trace.sentence() == "Graph of v₅ = 13.0: 2 leaves, 3 operations, 1 constant."
-    assert trace.fresh()
+    assert trace.is_fresh()
 
 
 def test_events_of_a_pass_are_those_of_the_engine():
@@ -52,39 +52,41 @@ def test_events_of_a_pass_are_those_of_the_engine():
     for step, event in zip(run.steps, events, strict=True):
         assert trace.edges[step.edge].slot == event.slot
         assert step.local is None
-        for found, expected in zip((step.upstream, step.contribution, step.total), event[3:4] + event[5:], strict=True):
-            assert found.tolist() == expected.tolist()
+        for actual, expected in zip(
+            (step.upstream, step.contribution, step.total), event[3:4] + event[5:], strict=True
+        ):
+            assert actual.tolist() == expected.tolist()
     assert all(trace.flows[edge] for edge in run.edge)
 
 
-def test_values_of_an_unrecorded_graph_are_computed_again():
+def test_values_of_an_unrecorded_graph_are_recomputed():
     x = leaf(1.0, 2.0)
-    held = x * 2.0
-    y = (held + 3.0).exp().sum()
+    doubled = x * 2.0
+    y = (doubled + 3.0).exp().sum()
     trace = to_trace(y)
     names = [node.name for node in trace.nodes]
     assert names[0] == "x"
-    assert names[2] == "held"
+    assert names[2] == "doubled"
     assert arrays(trace)[:5] == [[1, 2], None, [2, 4], None, [5, 7]], "although no rule reads the 3 or the sum"
     assert [trace.title(i) for i in (1, 3)] == ["2.0", "3.0"]
     assert len(trace.passes[0].edge) == 4
 
 
-def test_looking_changes_nothing():
+def test_tracing_has_no_side_effects():
     x = leaf(1.0, 2.0)
     called = []
     x.register_hook(called.append)
-    with mg.record() as seen:
+    with mg.record() as recording:
         y = F.dropout(x * x, 0.5).sum()
         state = mg.get_rng_state().tolist()
         to_trace(y).json()
     assert mg.get_rng_state().tolist() == state
-    assert (called, seen.events, x.grad, y.grad_fn.grad) == ([], [], None, None)
+    assert (called, recording.events, x.grad, y.grad_fn.grad) == ([], [], None, None)
     y.backward()
     assert len(called) == 1
 
 
-def test_trace_stays_as_it_was_when_tensors_are_overwritten():
+def test_trace_is_unchanged_when_tensors_are_modified():
     x = leaf(1.0, 2.0)
     y = x * 3.0
     trace = to_trace(y, namespaces=())
@@ -96,7 +98,7 @@ def test_trace_stays_as_it_was_when_tensors_are_overwritten():
 
 
 @pytest.mark.parametrize("recorded", [False, True])
-def test_overwritten_operand_is_noted(recorded):
+def test_modified_operand_is_noted(recorded):
     x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
     with mg.record() if recorded else mg.scope("plain"):
         y = (x * w).sum()
@@ -110,7 +112,7 @@ def test_overwritten_operand_is_noted(recorded):
     assert trace.passes == []
 
 
-def test_write_into_an_output_that_a_rule_needs_is_noted():
+def test_in_place_write_to_a_saved_output_is_noted():
     x = leaf(1.0, 2.0)
     y = x.exp()
     y.add_(1.0)
@@ -118,7 +120,7 @@ def test_write_into_an_output_that_a_rule_needs_is_noted():
     assert note.text.startswith("v₁ was modified in-place, but its own derivative needs")
 
 
-def test_write_in_place_is_an_operation_like_others():
+def test_in_place_write_is_an_operation():
     x = leaf(1.0, 2.0)
     with mg.record():
         b = mg.zeros(3)
@@ -132,7 +134,7 @@ def test_write_in_place_is_an_operation_like_others():
     assert [0.0, 2.0, 4.0] in arrays(trace)
 
 
-def test_only_output_that_is_used_of_several_is_drawn_as_the_operation():
+def test_single_used_output_is_drawn_as_the_operation():
     x = leaf(3.0, 1.0)
     with mg.record():
         values, order = x.sort(0)
@@ -152,7 +154,7 @@ def test_only_output_that_is_used_of_several_is_drawn_as_the_operation():
     assert order.tolist() == [1, 0]
 
 
-def test_several_outputs_that_are_used_lie_side_by_side_in_the_operation():
+def test_several_used_outputs_are_combined_in_the_operation():
     x = leaf(1.0, 2.0)
     with mg.record():
         s, c = SinCos.apply(x)
@@ -185,36 +187,36 @@ class SinCos(mg.autograd.Function):
 def test_unrecorded_write_into_a_held_result_is_noted(recorded):
     x = leaf(1.0, 2.0)
     with mg.record() if recorded else mg.scope("plain"):
-        held = x + 1.0
-        y = held.sum()
+        shifted = x + 1.0
+        y = shifted.sum()
     with mg.no_grad():
-        held.zero_()
+        shifted.zero_()
     trace = to_trace(y)
     (note,) = trace.notes
-    at = trace.names.index("held")
+    at = trace.names.index("shifted")
     assert (note.kind, note.node) == ("overwritten", at)
-    assert note.text.startswith("held was modified in-place after it was computed, unrecorded, by ")
+    assert note.text.startswith("shifted was modified in-place after it was computed, unrecorded, by ")
     assert arrays(trace)[at] == [2.0, 3.0], "not its current zeros"
 
 
-def test_write_that_is_recorded_is_no_alarm():
+def test_recorded_write_raises_no_alarm():
     x = leaf(1.0, 2.0)
-    held = x + 1.0
-    held.mul_(3.0)
-    assert to_trace(held.sum()).notes == []
+    shifted = x + 1.0
+    shifted.mul_(3.0)
+    assert to_trace(shifted.sum()).notes == []
 
 
-def test_hook_is_told_of_and_not_taken_for_a_second_pass():
+def test_hook_is_noted_and_not_taken_for_a_second_pass():
     x = leaf(1.0, 2.0)
     with mg.record():
-        held = x * 2.0
-        held.register_hook(lambda g: g * 2.0)
-        y = held.sum()
+        hooked = x * 2.0
+        hooked.register_hook(lambda g: g * 2.0)
+        y = hooked.sum()
         y.backward()
     assert [(note.kind, note.node) for note in to_trace(y).notes] == [("hook", 2)]
 
 
-def test_steps_of_an_unrolled_loop_follow_each_other():
+def test_steps_of_an_unrolled_loop_are_in_sequence():
     x, w = mg.ones(4, 2), mg.ones(2, 2, requires_grad=True)
     h = mg.zeros(2)
     with mg.record():
@@ -227,7 +229,7 @@ def test_steps_of_an_unrolled_loop_follow_each_other():
     assert trace.contributions()[trace.names.index(None)] == 8
 
 
-def test_operand_that_was_left_out_has_no_edge():
+def test_omitted_operand_has_no_edge():
     x = mg.randn(2, 3, requires_grad=True)
     with mg.record():
         y = F.layer_norm(x, (3,))
@@ -235,7 +237,7 @@ def test_operand_that_was_left_out_has_no_edge():
     assert [trace.nodes[i].kind for i in trace.operand] == ["leaf"]
 
 
-def test_operations_of_any_number_of_operands_and_of_ones_own():
+def test_variadic_and_custom_operations():
     x, c = leaf(1.0, 2.0), mg.zeros(2)
     with mg.record():
         y = mg.cat([Cube.apply(x), c, x]).sum()
@@ -246,7 +248,7 @@ def test_operations_of_any_number_of_operands_and_of_ones_own():
 
 
 @pytest.mark.parametrize("recorded", [False, True])
-def test_arguments_of_a_function_beside_tensors_are_attributes_with_the_names_that_forward_has(recorded):
+def test_non_tensor_arguments_of_a_function_are_attributes(recorded):
     class Scale(mg.autograd.Function):
         @staticmethod
         def forward(ctx, x, how, by, bias):
@@ -264,14 +266,14 @@ def test_arguments_of_a_function_beside_tensors_are_attributes_with_the_names_th
     scaled = next(node for node in trace.nodes if node.op and node.op.name == "Scale")
     assert "c" not in trace.kinds
     assert scaled.attrs == {"how": "twice", "by": "2", "bias": "None"}
-    said = "Scale(v₀, how=twice, by=2, bias=None)"
-    assert plain(trace.formula(1)) == said
-    assert said.replace("v₀", "\ue008") in [one["text"] for one in json.loads(trace.json())["formulas"]]
+    call_text = "Scale(v₀, how=twice, by=2, bias=None)"
+    assert formula_text(trace.formula(1)) == call_text
+    assert call_text.replace("v₀", "\ue008") in [one["text"] for one in json.loads(trace.json())["formulas"]]
     assert [step.total.tolist() for step in trace.passes[0].steps] == [[1.0, 1.0], [2.0, 2.0]]
     assert trace.slot[:1] == [0]
 
 
-def test_leaves_are_one_node_however_often_they_are_used():
+def test_leaf_used_several_times_is_one_node():
     x, mask = leaf(1.0, 2.0), mg.tensor([0.0, 1.0])
     with mg.record():
         y = x * mask + mask
@@ -299,7 +301,7 @@ def test_labels_and_variables_name_tensors():
     assert [node.name for node in trace.nodes] == ["input", "params['w']", "product"]
 
 
-def test_gradient_of_a_tensor_that_keeps_it_is_shown():
+def test_retained_gradient_is_shown():
     x = leaf(1.0, 2.0)
     y = x * x
     y.retain_grad()
@@ -308,7 +310,7 @@ def test_gradient_of_a_tensor_that_keeps_it_is_shown():
     assert trace.grads[1].tolist() == [1.0, 1.0]
 
 
-def test_attributes_are_told_and_do_not_run_on():
+def test_attributes_are_shown_and_truncated():
     x = mg.randn(2, 3, 4, requires_grad=True)
     y = x.sum((0, 2), keepdim=True).reshape(3)
     nodes = to_trace(y, namespaces=()).nodes
@@ -333,13 +335,13 @@ def test_values_and_tensors_are_not_drawn_together():
         to_trace([mg.Value(1.0), leaf(1.0)])
 
 
-def test_what_is_no_place_in_a_graph_is_refused():
+def test_objects_outside_a_graph_are_rejected():
     for x in (np.zeros(3), None, "text", [[1.0]], mg.Value, leaf(1.0).exp().grad_fn, object()):
         with pytest.raises(DTypeError, match="not a Value or a tensor"):
             to_trace([x])
 
 
-def test_functions_inside_modules_are_called_what_they_compute():
+def test_functions_inside_modules_are_named_by_what_they_compute():
     layer = mg.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     layer.register_full_backward_hook(lambda *_: None)
     names = [op["name"] for op in json.loads(to_trace(layer(mg.randn(2, 3, 8)).sum()).json())["ops"]]
@@ -347,7 +349,7 @@ def test_functions_inside_modules_are_called_what_they_compute():
     assert [name for name in names if name.startswith("_")] == []
 
 
-def test_a_parameter_is_drawn_in_the_module_that_uses_it_first_and_an_input_outside():
+def test_parameter_is_drawn_in_its_first_module_and_input_outside():
     model = mg.nn.Sequential(mg.nn.Linear(2, 2), mg.nn.Linear(2, 2))
     model[1].weight = model[0].weight
     model[1].bias.requires_grad_(False)

@@ -3,16 +3,16 @@
 import pytest
 
 from minigrad import OPS, ops
-from minigrad_viz.trace.titles import UPDATES, WORDS, TitledCall, joint_name, title_of_kernel, title_of_run
+from minigrad_viz.trace.titles import OP_WORDS, UPDATE_WORDS, TitledCall, joint_name, title_of_kernel, title_of_run
 
 
 def calls(*lines: str) -> list[TitledCall]:
     """Parse calls written as ``y = op a b``, all matrices except b, a vector."""
-    found = []
+    titled_calls = []
     for line in lines:
         gives, _, op, *reads = line.split()
-        found.append(TitledCall(op, tuple(reads), gives, tuple([1 if x == "b" else 2 for x in (*reads, gives)])))
-    return found
+        titled_calls.append(TitledCall(op, tuple(reads), gives, tuple([1 if x == "b" else 2 for x in (*reads, gives)])))
+    return titled_calls
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def calls(*lines: str) -> list[TitledCall]:
         (["y = scaled_dot_product_attention q k v", "z = linear y w b"], "attention + matmul + bias"),
     ],
 )
-def test_a_kernel_is_called_after_what_it_computes(lines, title):
+def test_kernel_is_titled_by_what_it_computes(lines, title):
     assert title_of_kernel(calls(*lines)) == title
 
 
@@ -55,13 +55,16 @@ def test_a_kernel_is_called_after_what_it_computes(lines, title):
         ["m = matmul x w", "y = add m residual"],  # as many dimensions as the product: not a bias
     ],
 )
-def test_who_reads_something_else_is_no_composition(lines):
+def test_other_operands_form_no_composition(lines):
     title = title_of_kernel(calls(*lines))
     assert title not in ("softmax", "SiLU", "matmul + bias")
 
 
-def test_gradients_and_updates_are_told_apart_from_the_way_forward():
-    relu, linear = TitledCall("relu_backward", ("g",), "a", of="relu"), TitledCall("matmul", ("a",), "b", of="linear")
+def test_gradients_and_updates_are_distinguished_from_the_forward_pass():
+    relu, linear = (
+        TitledCall("relu_backward", ("g",), "a", gradient_of="relu"),
+        TitledCall("matmul", ("a",), "b", gradient_of="linear"),
+    )
     assert title_of_kernel([relu, linear, linear]) == "gradient of ReLU + matmul + bias"
     adam = TitledCall("adam_step", ("b",), "c", name="0.weight")
     assert title_of_kernel([adam]) == "Adam update of 0.weight"
@@ -69,20 +72,20 @@ def test_gradients_and_updates_are_told_apart_from_the_way_forward():
     assert title_of_kernel([adam._replace(decoupled=True)] * 4) == "AdamW update of 4 parameters"
     assert title_of_kernel([TitledCall("contiguous", (), 0), adam]) == "Adam update of 0.weight"
     assert title_of_kernel([linear, adam]) == "gradient of matmul + bias, Adam update of 0.weight"
-    loss = [TitledCall("mse_loss", (), 0), TitledCall("mul", (), 1, of="mse_loss")]
+    loss = [TitledCall("mse_loss", (), 0), TitledCall("mul", (), 1, gradient_of="mse_loss")]
     assert title_of_kernel(loss) == "mean squared error and gradient"
 
 
-def test_a_long_title_leaves_out_arithmetic_then_what_comes_last():
+def test_long_title_omits_arithmetic_then_the_last_words():
     many = calls("a = linear x w b", "c = add a y", "d = gelu c", "e = layer_norm d")
     assert title_of_kernel(many) == "matmul + bias + GELU + layernorm"
-    more = calls(*(f"{op} = {op} x" for op in ("relu", "gelu", "silu", "elu", "selu")))
-    assert title_of_kernel(more) == "ReLU + GELU + SiLU + …"
+    activations = calls(*(f"{op} = {op} x" for op in ("relu", "gelu", "silu", "elu", "selu")))
+    assert title_of_kernel(activations) == "ReLU + GELU + SiLU + …"
 
 
-def test_the_words_are_of_operations_that_there_are_and_every_update_has_one():
-    assert set(WORDS) <= set(OPS) | {"attention_backward"}
-    assert set(UPDATES) == set(ops.optim.__all__)
+def test_words_are_of_existing_operations_and_cover_every_update():
+    assert set(OP_WORDS) <= set(OPS) | {"attention_backward"}
+    assert set(UPDATE_WORDS) == set(ops.optim.__all__)
 
 
 @pytest.mark.parametrize(
@@ -97,11 +100,11 @@ def test_the_words_are_of_operations_that_there_are_and_every_update_has_one():
         ([], False, "leaves"),
     ],
 )
-def test_a_run_says_what_it_does(names, chained, title):
+def test_run_is_titled_by_its_operations(names, chained, title):
     assert title_of_run(names, chained) == title
 
 
-def test_blocks_that_are_only_numbered_share_their_name():
+def test_numbered_blocks_share_their_name():
     assert joint_name("MLP₁", "MLP₁₂") == "MLP"
     assert joint_name("blocks.0", "blocks.3") == "blocks.0 … blocks.3"
     assert joint_name("blocks.0 · Block", "blocks.3 · Block") == "blocks.0 … blocks.3 · Block"

@@ -13,14 +13,14 @@ from minigrad_viz.trace import values
 from minigrad_viz.trace.names import names_of
 
 
-def test_a_times_a_keeps_two_edges_with_their_local_derivatives():
+def test_a_times_a_has_two_edges_with_local_derivatives():
     a = mg.Value(3.0, "a")
     trace = to_trace(a * a)
     assert [(e.operand, e.result, e.slot, e.local) for e in trace.edges] == [(0, 1, 0, 3.0), (0, 1, 1, 3.0)]
     assert trace.contributions() == [2, 0]
 
 
-def test_nodes_stand_in_tape_order_with_constants_before_their_use():
+def test_nodes_are_in_tape_order_with_constants_before_their_use():
     a = mg.Value(3.0, "a")
     trace = to_trace(2.0 * a + 2.0)
     assert [(node.kind, node.value) for node in trace.nodes] == [
@@ -63,9 +63,9 @@ def test_gradient_is_blocked_at_constants_and_detached_values():
 
 def test_drawing_inside_record_adds_no_event_to_the_recording():
     a = mg.Value(3.0, "a")
-    with mg.record() as seen:
+    with mg.record() as recording:
         to_trace(a * a)
-    assert seen.events == []
+    assert recording.events == []
 
 
 def test_drawing_writes_no_gradient():
@@ -76,7 +76,7 @@ def test_drawing_writes_no_gradient():
     assert y.grad is None
 
 
-def test_steps_hold_upstream_times_local_and_the_running_total():
+def test_steps_have_upstream_times_local_and_running_total():
     a, b = mg.Value(3.0, "a"), mg.Value(5.0, "b")
     (run,) = to_trace(a * b + a).passes
     assert [tuple(step)[1:] for step in run.steps] == [
@@ -87,14 +87,14 @@ def test_steps_hold_upstream_times_local_and_the_running_total():
     ]
 
 
-def test_gradient_made_with_create_graph_is_shown_as_its_number():
+def test_gradient_with_create_graph_is_shown_as_a_number():
     x = mg.Value(3.0, "x")
     y = x**3.0
     y.backward(create_graph=True)
     assert to_trace(y).nodes[0].grad == 27.0
 
 
-def test_overwritten_number_leaves_a_note_and_no_local_derivatives():
+def test_replaced_value_leaves_a_note_and_no_local_derivatives():
     a = mg.Value(3.0, "a")
     y = a * a
     a.data = 4.0
@@ -108,7 +108,7 @@ def test_overwritten_number_leaves_a_note_and_no_local_derivatives():
     )
 
 
-def test_number_that_is_older_than_its_operands_is_noted_and_marked():
+def test_stale_value_is_noted_and_marked():
     a, b = mg.Value(2.0, "a"), mg.Value(3.0, "b")
     c = a + b
     d = c * 2.0
@@ -129,7 +129,7 @@ def test_number_that_is_older_than_its_operands_is_noted_and_marked():
     )
 
 
-def test_stale_number_is_marked_in_every_form():
+def test_stale_value_is_marked_in_every_format():
     a = mg.Value(2.0, "a")
     y = a + 1.0
     fresh, _ = draw(y), setattr(a, "data", 5.0)
@@ -148,7 +148,7 @@ def test_alarm_names_the_first_nan_and_its_cause():
     assert [(note.kind, note.node, note.text) for note in notes] == [("nan", 1, "v₁ is the first NaN: ln(x) = ln(−1).")]
 
 
-def test_alarm_names_the_first_infinity_on_the_way_back():
+def test_alarm_names_the_first_infinity_of_the_backward_pass():
     z = mg.Value(0.0, "z")
     (note,) = to_trace(mg.sqrt(z)).notes
     assert note.text == "The first infinity of the backward pass is in ∂v₁/∂z, through v₁: 1.0 × ∞ = ∞."
@@ -161,13 +161,13 @@ def test_several_outputs_have_a_pass_each():
     assert [run.steps[0].contribution for run in trace.passes] == [3.0, 5.0]
 
 
-def test_fresh_tells_one_backward_pass_from_two():
+def test_fresh_distinguishes_one_backward_pass_from_two():
     a = mg.Value(3.0, "a")
     y = a * a
     y.backward()
-    assert to_trace(y).fresh()
+    assert to_trace(y).is_fresh()
     y.backward()
-    assert not to_trace(y).fresh()
+    assert not to_trace(y).is_fresh()
 
 
 def test_source_line_is_shown_without_its_folder():
@@ -180,7 +180,7 @@ def test_source_line_is_shown_without_its_folder():
     assert line.endswith(": y = a * a")
 
 
-def test_op_whose_rule_takes_floats_alone_is_drawn_without_a_formula_for_it():
+def test_op_with_float_only_rule_is_drawn_without_its_formula():
     name = "viz_test_opaque"
     opaque = mg.OPS.get(name) or mg.Op(name, "{a}^", vjp=(lambda g, a: g * math.cos(a),), domain=(mg.Domain(0, 1),))
     mg.kernel(name, "python")(math.sin)
@@ -198,12 +198,12 @@ def test_op_whose_rule_takes_floats_alone_is_drawn_without_a_formula_for_it():
     [
         lambda g, a: g * 2.0 * a if a > 0 else 0.0,
         lambda g, a: g if isinstance(a, float) else math.cos(a),
-        lambda g, a: _refuse(NotImplementedError) if not isinstance(a, float) else g,
-        lambda g, a: _refuse(AssertionError) if not isinstance(a, float) else g,
+        lambda g, a: _raise(NotImplementedError) if not isinstance(a, float) else g,
+        lambda g, a: _raise(AssertionError) if not isinstance(a, float) else g,
     ],
     ids=["if", "float", "not implemented", "assert"],
 )
-def test_op_whose_rule_no_formula_can_go_through_is_drawn_without_it(rule):
+def test_op_whose_rule_raises_is_drawn_without_its_formula(rule):
     op = mg.Op("viz_test_choice", "2 {a}", vjp=(rule,), domain=(mg.Domain(0, 1),))
     mg.kernel("viz_test_choice", "python")(lambda a: 0.0)
     try:
@@ -215,53 +215,53 @@ def test_op_whose_rule_no_formula_can_go_through_is_drawn_without_it(rule):
         del mg.OPS["viz_test_choice"]
 
 
-def _refuse(error):
+def _raise(error):
     raise error
 
 
-def test_many_outputs_are_stepped_through_up_to_a_limit_and_the_note_counts_them(monkeypatch):
-    monkeypatch.setattr(values, "_MOST_STEPS", 10)
+def test_passes_of_many_outputs_are_limited_and_noted(monkeypatch):
+    monkeypatch.setattr(values, "MAX_PASS_STEPS", 10)
     a = mg.Value(2.0, "a")
     y = [a * float(n) for n in range(30)]
-    found = to_trace(y)
-    assert [len(run.steps) for run in found.passes] == [1] * 11
-    assert [note[:3] for note in found.notes] == [
+    trace = to_trace(y)
+    assert [len(run.steps) for run in trace.passes] == [1] * 11
+    assert [note[:3] for note in trace.notes] == [
         ("partial", None, "Backward steps are shown for the first 11 of 30 outputs.")
     ]
-    assert [edge.local for edge in found.edges if edge.flows] == [float(n) for n in range(30)]
+    assert [edge.local for edge in trace.edges if edge.flows] == [float(n) for n in range(30)]
     y = [a * a for n in range(30)]
     a.data = 3.0
     assert [note.kind for note in to_trace([a + 0.0 for _ in range(11)] + y).notes] == ["partial", "overwritten"]
 
 
-def test_list_of_thousands_of_outputs_costs_no_pass_each():
+def test_thousands_of_outputs_do_not_need_a_pass_each():
     y = [mg.Value(1.0)]
     for _ in range(3000):
         y.append(y[-1] + 1.0)
-    found = to_trace(y)
-    assert sum(len(run.steps) for run in found.passes) < 60_000
-    assert {edge.local for edge in found.edges if edge.flows} == {1.0}
+    trace = to_trace(y)
+    assert sum(len(run.steps) for run in trace.passes) < 60_000
+    assert {edge.local for edge in trace.edges if edge.flows} == {1.0}
 
 
 # --- names ---
 
 
-def test_variable_called_like_the_label_of_another_node_does_not_name():
+def test_variable_named_like_another_label_is_skipped():
     p = mg.Value(1.0, "b")
     b = mg.Value(2.0)
     assert to_text(p * b).splitlines()[-1] == "  ∂v₂/∂v₁ = b = 1.0"
     also = b
-    found = to_trace(p * b)
-    assert [found.title(0), found.title(1)] == ["b", "also"]
+    trace = to_trace(p * b)
+    assert [trace.title(0), trace.title(1)] == ["b", "also"]
     assert also is b
 
 
-def test_global_variable_that_a_local_one_hides_does_not_name():
+def test_shadowed_global_is_skipped():
     x, y = mg.Value(1.0), mg.Value(2.0)
     assert names_of([x, y], [{"w": 3, "v": [1]}, {"w": x, "v": [x], "u": y}]) == {y: "u"}
 
 
-def test_nodes_with_equal_labels_are_numbered_in_tape_order_in_every_form():
+def test_equal_labels_are_numbered_in_tape_order():
     first, second, third = mg.Value(1.0, "w"), mg.Value(2.0, "w"), mg.Value(3.0, "b")
     drawing = draw(first * second + third)
     assert [node.name for node in drawing.trace.nodes] == ["w₁", "w₂", None, "b", None]
@@ -269,18 +269,18 @@ def test_nodes_with_equal_labels_are_numbered_in_tape_order_in_every_form():
         assert "w₁ · w₂" in text or "<mi>w₁</mi><mo>·</mo><mi>w₂</mi>" in text
 
 
-def test_no_label_is_mistaken_for_a_node_without_one():
-    found = to_trace(mg.Value(1.0, "v₂") * mg.Value(1.0, "v₂₁"))
-    assert [found.title(index) for index in range(3)] == ["v₂₂", "v₂₁", "v₂"]
+def test_label_like_a_handle_is_disambiguated():
+    trace = to_trace(mg.Value(1.0, "v₂") * mg.Value(1.0, "v₂₁"))
+    assert [trace.title(index) for index in range(3)] == ["v₂₂", "v₂₁", "v₂"]
 
 
-def test_number_that_tells_long_labels_apart_is_not_cut_off():
-    found = to_trace(mg.Value(1.0, "x" * 100) * mg.Value(1.0, "x" * 100))
-    assert [found.title(index)[-2:] for index in range(2)] == ["…₁", "…₂"]
-    assert len(found.title(0)) == 24
+def test_subscript_of_a_long_label_is_not_truncated():
+    trace = to_trace(mg.Value(1.0, "x" * 100) * mg.Value(1.0, "x" * 100))
+    assert [trace.title(index)[-2:] for index in range(2)] == ["…₁", "…₂"]
+    assert len(trace.title(0)) == 24
 
 
-def test_label_wins_over_variable():
+def test_label_has_priority_over_variable():
     w = mg.Value(1.0, "weight")
     assert to_trace(w).title(0) == "weight"
 
@@ -291,14 +291,14 @@ def test_variable_defined_first_names_a_value():
     assert to_trace(second).title(0) == "first"
 
 
-def test_values_in_lists_and_dicts_are_named_by_their_place():
+def test_values_in_lists_and_dicts_are_named_by_index():
     w = [mg.Value(1.0), mg.Value(2.0)]
     p = {"b": mg.Value(3.0)}
     trace = to_trace(w[0] * w[1] + p["b"])
     assert [trace.title(index) for index in (0, 1, 3)] == ["w[0]", "w[1]", "p['b']"]
 
 
-def test_values_are_named_through_lists_dicts_and_objects_as_a_reader_writes_them():
+def test_values_are_named_through_lists_dicts_and_objects():
     class Model:
         def __init__(self, **parts):
             vars(self).update(parts)
@@ -317,12 +317,12 @@ def test_values_are_named_through_lists_dicts_and_objects_as_a_reader_writes_the
     }
 
 
-def test_what_a_recording_or_a_data_set_holds_names_nothing():
+def test_recordings_and_data_sets_name_nothing():
     a = mg.Value(2.0)
-    with mg.record() as seen:
+    with mg.record() as recording:
         (a * a).backward()
     data = [[1.0, 2.0]] * 5_000
-    assert names_of([a], [{"seen": seen, "data": data, "mg": mg, "print": print, "Value": mg.Value}]) == {}
+    assert names_of([a], [{"seen": recording, "data": data, "mg": mg, "print": print, "Value": mg.Value}]) == {}
 
 
 def test_inputs_stay_outside_of_the_scope_that_uses_them():
@@ -334,18 +334,18 @@ def test_inputs_stay_outside_of_the_scope_that_uses_them():
     assert {node.name: node.scope for node in trace.nodes} == {"x": "", "w": "layer", "y": "layer"}
 
 
-def test_list_that_holds_itself_names_no_one_for_ever():
+def test_recursive_list_terminates():
     loop: list[object] = [mg.Value(1.0)]
     loop.append(loop)
     assert names_of([loop[0]], [{"loop": loop}]) == {loop[0]: "loop[0]"}
 
 
-def test_variables_that_no_one_can_write_do_not_name():
+def test_invalid_identifiers_are_skipped():
     x = mg.Value(1.0)
     assert names_of([x], [{".0": x, "@py_assert1": x, "x": x}]) == {x: "x"}
 
 
-def test_underscored_variables_and_history_do_not_name():
+def test_underscored_variables_and_history_are_skipped():
     _hidden = mg.Value(1.0)
     Out = {3: _hidden}
     assert to_trace(_hidden).title(0) == "v₀"
@@ -361,20 +361,20 @@ def test_variables_of_the_caller_are_read_not_those_of_another_function():
     assert to_trace(outer).title(0) == "outer"
 
 
-def test_blank_label_counts_as_none():
+def test_blank_label_is_ignored():
     assert to_trace([mg.Value(1.0, " \n")]).title(0) == "v₀"
 
 
 # --- invalid inputs ------
 
 
-def test_drawing_a_float_says_what_to_draw():
+def test_drawing_a_float_is_rejected_with_advice():
     with pytest.raises(
         DTypeError, match=r"draw: 3\.0 is a float, not a Value or a tensor\.\n  Draw the result of a computation"
     ):
         to_trace(3.0)
 
 
-def test_drawing_an_empty_list_says_so():
+def test_drawing_an_empty_list_is_rejected():
     with pytest.raises(DTypeError, match=r"draw: the list is empty\."):
         to_trace([])

@@ -15,7 +15,7 @@ from minigrad_viz import draw, to_trace
 HOSTILE = ["x" * 10_000, "<script>alert('x')</script>", "\u202e🙂é\x00", "a\nb", "]]>--><!--", "v₁", '"\\"', "&amp;"]
 
 
-def graph(seed, count=60):
+def random_graph(seed, count=60):
     """Return a random graph of Values, with constants, attributes, repeated operands and blocked gradients."""
     rng = random.Random(seed)
     values = [mg.Value(rng.uniform(0.2, 2.0)) for _ in range(4)]
@@ -24,25 +24,25 @@ def graph(seed, count=60):
         a, b = rng.choice(values[-12:]), rng.choice(values)
         choice = rng.randrange(8)
         if choice == 0:
-            made = a / (b * b + 1.0)
+            result = a / (b * b + 1.0)
         elif choice == 1:
-            made = 2.0 - a * b
+            result = 2.0 - a * b
         elif choice == 2:
-            made = mg.OPS["clamp"](a, -1.0, 1.0)
+            result = mg.OPS["clamp"](a, -1.0, 1.0)
         elif choice == 3:
-            made = mg.OPS["leaky_relu"](a, 0.1)
+            result = mg.OPS["leaky_relu"](a, 0.1)
         elif choice == 4:
-            made = a.max(b)
+            result = a.max(b)
         else:
-            made = (a * 0.7 + b).tanh()
-        values.append(made)
+            result = (a * 0.7 + b).tanh()
+        values.append(result)
     return values
 
 
 @merge_cases
 @pytest.mark.parametrize("seed", range(25))
-def test_pass_is_the_engines_event_by_event(seed):
-    y = sum(graph(seed)[-5:], mg.Value(0.0))
+def test_pass_equals_the_engines_events(seed):
+    y = sum(random_graph(seed)[-5:], mg.Value(0.0))
     trace = to_trace(y, namespaces=())
     (run,) = trace.passes
     events = mg.events(y)
@@ -52,26 +52,26 @@ def test_pass_is_the_engines_event_by_event(seed):
         assert tuple(step)[1:] == tuple(event)[3:]
     y.backward()
     after = to_trace(y, namespaces=())
-    assert after.fresh()
+    assert after.is_fresh()
     assert {i: after.grads[i] for i in trace.totals(run)} == trace.totals(run)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_passes_of_several_outputs_are_right_but_for_rounding(seed):
-    outputs = graph(seed)[-4:]
+def test_passes_of_several_outputs_are_correct_up_to_rounding(seed):
+    outputs = random_graph(seed)[-4:]
     trace = to_trace(outputs, namespaces=())
     for output, run in zip(outputs, trace.passes, strict=True):
         leaves = [x for x in mg.topological([output]) if not x.inputs and x.requires_grad]
         totals = trace.totals(run)
-        places = {i for i in totals if trace.kinds[i] == "l"}
+        leaf_indices = {i for i in totals if trace.kinds[i] == "l"}
         if not output.requires_grad or not output.inputs:
             continue
-        found = mg.grad(output, leaves, allow_unused=True)
-        expected = sorted(g for g in found if g is not None)
-        assert sorted(totals[i] for i in places) == pytest.approx(expected, rel=1e-12)
+        gradients = mg.grad(output, leaves, allow_unused=True)
+        expected = sorted(g for g in gradients if g is not None)
+        assert sorted(totals[i] for i in leaf_indices) == pytest.approx(expected, rel=1e-12)
 
 
-def test_rule_that_reads_a_replaced_number_stops_the_pass_as_the_engine_does():
+def test_replaced_value_stops_the_pass_as_in_the_engine():
     a, b = mg.Value(2.0), mg.Value(3.0)
     y = a * b + a
     b.data = 4.0
@@ -99,7 +99,7 @@ def test_hundred_thousand_nodes_are_traced_without_recursion():
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_labels_and_scopes_are_carried_and_written(name):
+def test_hostile_labels_and_scopes_are_serialised(name):
     with mg.record(lines=True), mg.scope(name):
         a = mg.Value(2.0, name)
         y = a * a
@@ -113,7 +113,7 @@ def test_hostile_labels_and_scopes_are_carried_and_written(name):
     assert drawing.text()
 
 
-def test_numbers_that_are_not_finite_are_carried():
+def test_non_finite_values_are_serialised():
     a, b = mg.Value(math.nan, "a"), mg.Value(math.inf, "b")
     y = a * b
     y.backward()
@@ -122,7 +122,7 @@ def test_numbers_that_are_not_finite_are_carried():
     assert data["nodes"]["grad"] == {"0": "Infinity", "1": "NaN", "2": 1.0}
 
 
-def test_gradient_that_was_never_computed_is_missing_not_zero():
+def test_uncomputed_gradient_is_missing_not_zero():
     a = mg.Value(2.0, "a")
     data = to_trace(a * a).data()
     assert data["nodes"]["state"] == "nn"
@@ -146,7 +146,7 @@ def test_computed_value_does_not_leave_its_process():
         pickle.dumps(mg.Value(2.0) * 3.0)
 
 
-def test_rows_take_slices_and_negative_places():
+def test_rows_accept_slices_and_negative_indices():
     nodes = to_trace(mg.Value(2.0, "a") * mg.Value(3.0, "b")).nodes
     assert [node.name for node in nodes[:2]] == ["a", "b"]
     assert nodes[-1].value == 6.0

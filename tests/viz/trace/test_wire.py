@@ -9,8 +9,8 @@ import minigrad as mg
 from minigrad_viz import to_json, to_trace
 
 
-def leaf(*numbers):
-    return mg.tensor(list(numbers), requires_grad=True)
+def leaf(*values):
+    return mg.tensor(list(values), requires_grad=True)
 
 
 def test_json_has_nan_and_infinities_as_strings():
@@ -19,7 +19,7 @@ def test_json_has_nan_and_infinities_as_strings():
     assert data["nodes"]["value"] == ["NaN", "Infinity", "-Infinity"]
 
 
-def test_json_rounds_to_six_digits_and_gives_zero_no_sign():
+def test_json_rounds_to_six_digits_and_drops_the_sign_of_zero():
     data = json.loads(to_json([mg.Value(1 / 3), mg.Value(-0.0)]))
     assert data["nodes"]["value"] == [0.333333, 0.0]
     assert "-0" not in to_json(mg.Value(-0.0))
@@ -56,7 +56,7 @@ def test_json_has_nodes_edges_and_passes_by_column():
     ]
 
 
-def test_each_entry_of_a_scope_is_a_block_after_its_outer_one():
+def test_each_scope_entry_is_a_block_after_its_outer_one():
     x = mg.Value(1.0, "x")
     for _ in range(2):
         with mg.scope("layer"), mg.scope("<b>neuron</b>"):
@@ -76,7 +76,7 @@ def test_each_entry_of_a_scope_is_a_block_after_its_outer_one():
     assert data["nodes"]["block"] == [5, 5, 5, 2, 6, 6, 4], "x and the constants are where they are used"
 
 
-def test_attributes_of_an_op_are_told_by_name():
+def test_attributes_of_an_op_are_given_by_name():
     data = to_trace(mg.OPS["clamp"](mg.Value(1.0, "x"), 0.0, 0.5)).data()
     assert data["nodes"]["attrs"] == {"1": {"min": "0.0", "max": "0.5"}}
 
@@ -119,7 +119,7 @@ def test_json_of_nan_infinities_and_empty_tensors_is_valid():
     assert json.loads(to_trace(x).json())["arrays"][0]["cells"] == ["NaN", "Infinity", "-Infinity", 0.0]
 
 
-def test_cells_of_large_arrays_are_bounded_together():
+def test_total_cells_of_large_arrays_are_bounded():
     layers = [mg.randn(100, 100, requires_grad=True) for _ in range(100)]
     y = sum(layers[1:], layers[0])
     data = to_trace(y.sum(), namespaces=()).data()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import minigrad as mg
-from minigrad_viz.trace.broken import failing_call, to_broken_trace
+from minigrad_viz.trace.failed_call import failing_call, trace_failure
 from minigrad_viz.widget import notebook
 from needs import needs
 
@@ -22,65 +22,65 @@ def shell(monkeypatch):
     shell.run_cell("import minigrad as mg\n%load_ext minigrad_viz")
 
     def run(cell):
-        with capture_output() as seen:
+        with capture_output() as captured:
             result = shell.run_cell(cell)
-        return seen, result
+        return captured, result
 
-    shell.seen = run
+    shell.run_captured = run
     yield shell
     shell.run_cell("%unload_ext minigrad_viz")
     shell.history_manager.end_session()
 
 
-def bundles(seen):
-    return [output.data for output in seen.outputs]
+def mime_bundles(captured):
+    return [output.data for output in captured.outputs]
 
 
-def traced(seen):
+def shown_traces(captured):
     """Return the traces that a cell showed, as JSON in the figures."""
-    found = []
-    for bundle in bundles(seen):
+    traces = []
+    for bundle in mime_bundles(captured):
         html = bundle["text/html"]
-        found.append(json.loads(html.split('class="minigrad-trace">')[1].split("</script>")[0]))
-    return found
+        traces.append(json.loads(html.split('class="minigrad-trace">')[1].split("</script>")[0]))
+    return traces
 
 
 def test_trace_plays_the_last_expression_with_the_lines_of_the_cell(shell):
-    seen, result = shell.seen("%%trace\na = mg.Value(3.0, 'a')\nb = a * a\nb + 1.0")
+    captured, result = shell.run_captured("%%trace\na = mg.Value(3.0, 'a')\nb = a * a\nb + 1.0")
     assert result.success
-    (bundle,) = bundles(seen)
+    (bundle,) = mime_bundles(captured)
     assert "application/vnd.jupyter.widget-view+json" in bundle
     assert bundle["text/plain"].startswith("Graph of v₃ = 10.0: 1 leaf, 2 operations, 1 constant.")
-    (trace,) = traced(seen)
+    (trace,) = shown_traces(captured)
     assert trace["nodes"]["name"] == {"0": "a", "1": "b"}
     assert [line.split(": ")[1] for line in trace["nodes"]["line"].values()] == ["b = a * a", "b + 1.0"]
 
 
-def test_trace_plays_what_the_cell_gave_names_to(shell):
-    shell.seen("before = mg.Value(1.0) * 2")
-    seen, _ = shell.seen("%%trace --static\na = mg.Value(3.0)\nb = a * a\nc = b + 1\nd = a.exp()\nw = [b]")
-    (bundle,) = bundles(seen)
+def test_trace_plays_the_variables_of_the_cell(shell):
+    shell.run_captured("before = mg.Value(1.0) * 2")
+    captured, _ = shell.run_captured("%%trace --static\na = mg.Value(3.0)\nb = a * a\nc = b + 1\nd = a.exp()\nw = [b]")
+    (bundle,) = mime_bundles(captured)
     assert "application/vnd.jupyter.widget-view+json" not in bundle
     assert bundle["text/plain"].startswith("Graph of c = 10.0, d = 20.0855:")
 
 
-def test_trace_shows_what_it_is_asked_for(shell):
-    seen, _ = shell.seen("%%trace b, d\na = mg.Value(3.0)\nb = a * a\nd = a.exp()\nb + 1")
-    texts = [bundle["text/plain"] for bundle in bundles(seen)]
-    assert texts[-1].startswith("Graph of b = 9.0, d = 20.0855:")
+def test_trace_shows_the_named_results(shell):
+    captured, _ = shell.run_captured("%%trace b, d\na = mg.Value(3.0)\nb = a * a\nd = a.exp()\nb + 1")
+    descriptions = [bundle["text/plain"] for bundle in mime_bundles(captured)]
+    assert descriptions[-1].startswith("Graph of b = 9.0, d = 20.0855:")
 
 
 def test_a_last_expression_without_a_graph_is_displayed_as_usual(shell):
-    seen, _ = shell.seen("%%trace\na = mg.Value(3.0)\nb = a * a\nb.backward()\na.grad")
-    assert "6.0" in seen.stdout
-    assert traced(seen)[0]["nodes"]["grad"] == {"0": 6.0, "1": 1.0}
+    captured, _ = shell.run_captured("%%trace\na = mg.Value(3.0)\nb = a * a\nb.backward()\na.grad")
+    assert "6.0" in captured.stdout
+    assert shown_traces(captured)[0]["nodes"]["grad"] == {"0": 6.0, "1": 1.0}
 
 
-def test_trace_of_nothing_and_of_an_unknown_option_say_so(shell):
-    seen, result = shell.seen("%%trace\nx = 1")
-    assert "no result of this cell has a graph" in str(result.error_in_exec) + seen.stderr + seen.stdout
-    seen, result = shell.seen("%%trace --fast\nx = 1")
-    assert "unrecognized option --fast" in str(result.error_in_exec) + seen.stderr + seen.stdout
+def test_trace_without_a_graph_or_with_an_unknown_option_is_rejected(shell):
+    captured, result = shell.run_captured("%%trace\nx = 1")
+    assert "no result of this cell has a graph" in str(result.error_in_exec) + captured.stderr + captured.stdout
+    captured, result = shell.run_captured("%%trace --fast\nx = 1")
+    assert "unrecognized option --fast" in str(result.error_in_exec) + captured.stderr + captured.stdout
 
 
 BROKEN = """%%trace --static
@@ -93,10 +93,10 @@ scaled(b)
 """
 
 
-def test_trace_of_a_cell_that_raises_shows_what_was_built_and_where_it_broke(shell):
-    seen, result = shell.seen(BROKEN)
+def test_trace_of_a_failed_cell_shows_the_graph_and_the_failed_call(shell):
+    captured, result = shell.run_captured(BROKEN)
     assert isinstance(result.error_in_exec, mg.errors.DTypeError)
-    (trace,) = traced(seen)
+    (trace,) = shown_traces(captured)
     nodes = trace["nodes"]
     assert nodes["kind"] == "locox"
     assert nodes["name"] == {"0": "a", "1": "b", "3": "twice", "4": "add"}
@@ -107,24 +107,24 @@ def test_trace_of_a_cell_that_raises_shows_what_was_built_and_where_it_broke(she
     (note,) = trace["notes"]
     assert (note["kind"], note["node"]) == ("error", 4)
     assert note["text"].startswith("DTypeError: add: 'one' is a str; expected a real scalar")
-    assert "Traceback" in seen.stdout
-    assert "twice + " in seen.stdout
+    assert "Traceback" in captured.stdout
+    assert "twice + " in captured.stdout
 
 
-def test_an_error_of_the_readers_own_shows_what_was_built(shell):
-    seen, result = shell.seen("%%trace --static\na = mg.Value(3.0)\nb = a * a\n1 / 0")
+def test_user_error_shows_the_graph_so_far(shell):
+    captured, result = shell.run_captured("%%trace --static\na = mg.Value(3.0)\nb = a * a\n1 / 0")
     assert isinstance(result.error_in_exec, ZeroDivisionError)
-    (trace,) = traced(seen)
+    (trace,) = shown_traces(captured)
     (note,) = trace["notes"]
     assert (note["kind"], note["node"]) == ("error", None)
     assert note["text"].startswith("ZeroDivisionError: division by zero (at ")
     assert note["text"].endswith(":4: 1 / 0)")
-    seen, result = shell.seen("%%trace\n1 / 0")
-    assert bundles(seen) == []
+    captured, result = shell.run_captured("%%trace\n1 / 0")
+    assert mime_bundles(captured) == []
     assert isinstance(result.error_in_exec, ZeroDivisionError)
 
 
-def test_an_error_deep_in_functions_shows_what_they_had_computed(shell):
+def test_error_in_nested_functions_shows_their_results(shell):
     cell = """%%trace --static
 a = mg.Value(3.0)
 def layer(x):
@@ -134,16 +134,16 @@ def net(x):
     first = x + 1
     return layer(first)
 net(a)"""
-    seen, result = shell.seen(cell)
+    captured, result = shell.run_captured(cell)
     assert isinstance(result.error_in_exec, IndexError)
-    (trace,) = traced(seen)
+    (trace,) = shown_traces(captured)
     assert trace["nodes"]["name"] == {"0": "a", "2": "first", "3": "hidden"}
     assert trace["outputs"] == [3]
     assert trace["notes"][0]["text"].endswith(":5: return [hidden][1])")
-    assert "notebook.py" not in seen.stdout  # the frames of the magic are hidden
+    assert "notebook.py" not in captured.stdout  # the frames of the magic are hidden
 
 
-def test_operands_of_a_broken_node_are_those_of_the_operation(shell):
+def test_failed_node_has_the_operands_of_its_operation(shell):
     needs("numpy")
     start = "%%trace --static\nimport minigrad.functional as F\nu = mg.ones(2, 3, requires_grad=True).exp()\n"
     cases = {
@@ -156,9 +156,9 @@ def test_operands_of_a_broken_node_are_those_of_the_operation(shell):
         "mg.Value(2.0) * u": ("mul", [0]),
     }
     for last, (op, operands) in cases.items():
-        seen, result = shell.seen(start + last)
+        captured, result = shell.run_captured(start + last)
         assert not result.success
-        (trace,) = traced(seen)
+        (trace,) = shown_traces(captured)
         at = trace["nodes"]["kind"].index("x")
         assert (last, trace["nodes"]["name"][str(at)]) == (last, op)
         assert trace["nodes"]["line"][str(at)].endswith(f":4: {last}")
@@ -166,7 +166,7 @@ def test_operands_of_a_broken_node_are_those_of_the_operation(shell):
         assert (last, ends) == (last, operands)
 
 
-def test_broken_node_lies_in_the_scope_in_which_it_was_called(shell):
+def test_failed_node_is_in_the_scope_of_its_call(shell):
     code = """%%trace --static
 x = mg.Value(2.0, "x")
 for turn in range(2):
@@ -177,37 +177,41 @@ for turn in range(2):
                 x + "one"
             x = x.exp()
 """
-    seen, _ = shell.seen(code)
-    (trace,) = traced(seen)
-    blocks, where = trace["blocks"], trace["nodes"]["block"]
+    captured, _ = shell.run_captured(code)
+    (trace,) = shown_traces(captured)
+    blocks, block_of = trace["blocks"], trace["nodes"]["block"]
     broken = trace["outputs"][0]
-    assert [blocks[where[broken]]["name"], blocks[where[broken]]["kind"]] == ["inner", "scope"]
+    assert [blocks[block_of[broken]]["name"], blocks[block_of[broken]]["kind"]] == ["inner", "scope"]
     second = trace["edges"]["operand"][-1]
-    assert blocks[where[broken]]["outer"] == where[second] != where[second - 2]  # the second entry of the loop
+    assert blocks[block_of[broken]]["outer"] == block_of[second] != block_of[second - 2]  # the second entry of the loop
 
 
-def test_broken_cell_with_values_and_tensors_shows_those_of_one_kind(shell):
+def test_failed_cell_with_values_and_tensors_shows_one_kind(shell):
     needs("numpy")
-    seen, result = shell.seen("%%trace --static\ns = mg.Value(2.0) * 3\nt = mg.ones(2, requires_grad=True) * 2\n1 / 0")
+    captured, result = shell.run_captured(
+        "%%trace --static\ns = mg.Value(2.0) * 3\nt = mg.ones(2, requires_grad=True) * 2\n1 / 0"
+    )
     assert isinstance(result.error_in_exec, ZeroDivisionError)
-    assert traced(seen)[0]["nodes"]["name"]["2"] == "s"
+    assert shown_traces(captured)[0]["nodes"]["name"]["2"] == "s"
 
 
-def test_a_cell_that_awaits_is_refused_before_it_runs(shell):
+def test_cell_with_await_is_rejected_before_it_runs(shell):
     for cell in ("await x", "async with x:\n    pass", "[y async for y in x]"):
-        seen, result = shell.seen(f"%%trace\nran = True\n{cell}")
-        assert "a cell that uses await cannot be traced" in str(result.error_in_exec) + seen.stderr + seen.stdout
+        captured, result = shell.run_captured(f"%%trace\nran = True\n{cell}")
+        assert (
+            "a cell that uses await cannot be traced" in str(result.error_in_exec) + captured.stderr + captured.stdout
+        )
         assert "ran" not in shell.user_ns
-    seen, result = shell.seen("%%trace --static\nasync def f():\n    await x\nmg.Value(2.0) * 3")
+    captured, result = shell.run_captured("%%trace --static\nasync def f():\n    await x\nmg.Value(2.0) * 3")
     assert result.success
 
 
-def test_what_is_asked_for_has_to_be_there(shell):
-    _, result = shell.seen("%%trace nothing\nmg.Value(2.0) * 3")
+def test_unknown_name_raises(shell):
+    _, result = shell.run_captured("%%trace nothing\nmg.Value(2.0) * 3")
     assert isinstance(result.error_in_exec, NameError)
 
 
-def raised(f):
+def caught(f):
     with pytest.raises(Exception) as caught:  # noqa: PT011
         f()
     return caught.value
@@ -215,48 +219,48 @@ def raised(f):
 
 def test_failing_call_is_the_last_entry_into_minigrad():
     a = mg.Value(2.0, "a")
-    call = failing_call(raised(lambda: a.max("x")))
+    call = failing_call(caught(lambda: a.max("x")))
     assert (call.op, call.operands) == ("maximum", [a, "x"])
-    assert failing_call(raised(lambda: 1 / 0)) is None
-    assert failing_call(raised(lambda: a.nothing)) is None
+    assert failing_call(caught(lambda: 1 / 0)) is None
+    assert failing_call(caught(lambda: a.nothing)) is None
 
 
-def test_failing_call_of_tensors_takes_lists_apart():
+def test_failing_call_of_tensors_flattens_lists():
     needs("numpy")
     x, y = mg.zeros(2, 3, requires_grad=True), mg.zeros(2)
-    call = failing_call(raised(lambda: mg.cat([x, y])))
+    call = failing_call(caught(lambda: mg.cat([x, y])))
     assert call.op == "cat"
     assert call.operands[0] is x
     assert call.operands[1] is y
 
 
 def test_error_without_operands_and_without_results_has_no_picture():
-    assert to_broken_trace(raised(lambda: mg.Value("x")), (), []) is None
+    assert trace_failure(caught(lambda: mg.Value("x")), (), []) is None
 
 
-def test_unload_takes_the_magic_away(shell):
+def test_unload_removes_the_magic(shell):
     shell.run_cell("%unload_ext minigrad_viz")
     assert "trace" not in shell.magics_manager.magics["cell"]
     assert mg.Value not in shell.display_formatter.mimebundle_formatter.type_printers
     notebook.load(shell)
 
 
-def test_a_tensor_with_a_graph_is_drawn_and_one_without_shows_its_numbers(shell):
+def test_tensor_with_a_graph_is_drawn_and_one_without_shows_its_values(shell):
     needs("numpy")
-    shell.seen("x = mg.ones(2, requires_grad=True)")
-    _, result = shell.seen("x * 2")
+    shell.run_captured("x = mg.ones(2, requires_grad=True)")
+    _, result = shell.run_captured("x * 2")
     formatted, _ = shell.display_formatter.format(result.result)
     assert formatted["text/html"].startswith('<figure class="minigrad"')
     formatted, _ = shell.display_formatter.format(mg.ones(2))
     assert formatted == {"text/plain": "tensor([1., 1.])"}
 
 
-def test_trace_of_tensors_that_do_not_fit_shows_the_shapes(shell):
+def test_trace_of_mismatched_tensors_shows_the_shapes(shell):
     needs("numpy")
     cell = "%%trace --static\nw = mg.ones(2, 3, requires_grad=True)\nh = w.exp()\nh @ h"
-    seen, result = shell.seen(cell)
+    captured, result = shell.run_captured(cell)
     assert isinstance(result.error_in_exec, mg.errors.ShapeError)
-    (trace,) = traced(seen)
+    (trace,) = shown_traces(captured)
     assert trace["nodes"]["kind"] == "lox"
     assert trace["notes"][0]["text"].startswith(
         "ShapeError: matmul: mat1 and mat2 shapes cannot be multiplied ((2, 3) @ (2, 3)): the inner sizes"
@@ -265,7 +269,7 @@ def test_trace_of_tensors_that_do_not_fit_shows_the_shapes(shell):
 
 
 @pytest.mark.slow
-def test_a_notebook_keeps_the_widget_the_picture_and_the_text():
+def test_notebook_stores_widget_picture_and_text():
     import nbclient
     import nbformat
 

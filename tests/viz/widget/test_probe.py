@@ -36,29 +36,29 @@ class Gate(nn.Module):
 
 def dead_after_a_step(net, x, **options):
     """Return by row the dead fraction that the picture shows."""
-    seen = watch(net, **options)
+    watcher = watch(net, **options)
     loss = net(x).sum()
     loss.backward()
-    seen.log(loss)
-    seen.close()
-    return {layer.name: layer.dead for layer in seen.view.layers}
+    watcher.log(loss)
+    watcher.close()
+    return {layer.name: layer.dead_fraction for layer in watcher.view.layers}
 
 
-def test_units_dead_in_a_relu_that_is_called_as_a_function_stand_beside_the_layer_it_follows():
+def test_dead_units_of_a_functional_relu_belong_to_the_layer_before_it():
     assert dead_after_a_step(Residual(), mg.ones(3, 4)) == {"first": 0.25, "second": 1.0, "last": None}
     net = nn.Sequential(nn.Linear(4, 2), Gate(), nn.Linear(2, 2))
     assert dead_after_a_step(net, mg.ones(3, 4)) == {"0": None, "1": 0.5, "2": None}
 
 
-def test_a_layer_that_holds_others_tells_of_the_last_relu_in_it():
+def test_container_layer_reports_its_last_relu():
     net = nn.Sequential(nn.Linear(4, 4), Residual())
     assert dead_after_a_step(net, mg.ones(3, 4), layers=["1", "0"]) == {"1": 1.0, "0": None}
 
 
-def test_of_relus_that_have_no_row_the_layers_before_them_tell():
+def test_relu_without_row_is_reported_by_the_layer_before_it():
     pairs = [part for _ in range(13) for part in (nn.Linear(2, 2), nn.ReLU())]
     with mg.no_grad():
         pairs[24].weight[:] = 0.0
         pairs[24].bias[:] = mg.tensor([-1.0, 1.0])
-    found = dead_after_a_step(nn.Sequential(*pairs, nn.Linear(2, 2)), mg.ones(3, 2))
-    assert (len(found), found["24"], found["26"]) == (14, 0.5, None)
+    fractions = dead_after_a_step(nn.Sequential(*pairs, nn.Linear(2, 2)), mg.ones(3, 2))
+    assert (len(fractions), fractions["24"], fractions["26"]) == (14, 0.5, None)

@@ -35,20 +35,20 @@ def test_bundle_is_the_widget_the_picture_and_the_text_and_the_same_every_time()
     assert repr(step(y)) == "Player(Graph of y = −4.0: 2 leaves, 2 operations.)"
 
 
-def test_step_leaves_no_trace_in_the_graph():
+def test_step_does_not_modify_the_graph():
     a, b, y = product()
     heard = []
     for node in (a, y):
         if hasattr(node, "register_hook"):
             node.register_hook(heard.append)
     state = random.getstate()
-    with mg.record() as seen:
+    with mg.record() as recording:
         step(y)
-    assert (a.grad, b.grad, y.grad, heard, seen.events) == (None, None, None, [], [])
+    assert (a.grad, b.grad, y.grad, heard, recording.events) == (None, None, None, [], [])
     assert random.getstate() == state
 
 
-def test_trace_has_full_precision_and_is_compressed_where_it_is_large():
+def test_trace_has_full_precision_and_is_compressed_if_large():
     x = mg.Value(1 / 3, "x")
     small = step(x * 1.0)
     assert json.loads(small.trace_text)["nodes"]["value"][0] == 1 / 3
@@ -74,8 +74,8 @@ def test_slider_is_linked_to_its_leaf():
     player = step(product()[2])
     slider = player.slider("a", min=-1, max=1.5)
     assert (slider.value, slider.min, slider.max, slider.description) == (1.5, -1, 1.5, "a")
-    wide = player.slider("b")
-    assert (wide.value, wide.min, wide.max) == (-3.0, -9.0, 3.0)
+    default_slider = player.slider("b")
+    assert (default_slider.value, default_slider.min, default_slider.max) == (-3.0, -9.0, 3.0)
     with pytest.raises(mg.errors.ArgumentError, match=r"slider: there is no scalar leaf 'c'.\n.*'a', 'b'"):
         player.slider("c")
 
@@ -95,7 +95,7 @@ def test_slider_of_an_element_gets_a_trait():
         player.slider("w[2, 0]")
 
 
-def test_players_and_sliders_are_linked_and_put_together():
+def test_players_and_sliders_can_be_linked_and_combined():
     player, other = step(product()[2]), step(product()[2])
     ipywidgets.jslink((player, "position"), (other, "position"))
     ipywidgets.link((player, "leaf_a"), (other, "leaf_b"))
@@ -105,7 +105,7 @@ def test_players_and_sliders_are_linked_and_put_together():
     assert box.children[0] is player
 
 
-def test_python_hears_and_sets_the_state():
+def test_python_observes_and_sets_the_state():
     player = play(product()[2], speed=2.0, granularity="op", selected="n1", expanded=[1], values={"a": 1.0}, height=300)
     assert (player.playing, player.speed, player.granularity, player.selected) == (True, 2.0, "op", "n1")
     heard = []
@@ -118,7 +118,7 @@ def test_python_hears_and_sets_the_state():
         player.granularity = "edges"
 
 
-def test_values_are_of_leaves_or_of_elements():
+def test_values_accept_leaves_and_elements():
     x = mg.tensor([[1.0, 2.0]], requires_grad=True)
     assert step(mg.sum(x * 2), values={"x[0, 1]": 5.0}).values == {"x[0, 1]": 5.0}
     player = step(product()[2])
@@ -128,9 +128,9 @@ def test_values_are_of_leaves_or_of_elements():
     assert player.values == {}
 
 
-def test_tour_stops_at_moments_by_node_by_name_and_by_number():
+def test_tour_stops_are_given_by_node_name_or_position():
     a, b, y = product()
-    where = [
+    stops_by_node = [
         (0, "begin"),
         (a, "a leaf"),
         (y, "y"),
@@ -138,13 +138,13 @@ def test_tour_stops_at_moments_by_node_by_name_and_by_number():
         (("a", "backward"), "a"),
         ((b, "backward"), "b"),
     ]
-    stops = json.loads(tour(y, where).trace_text)["tours"]
+    stops = json.loads(tour(y, stops_by_node).trace_text)["tours"]
     assert [stop["at"] for stop in stops] == [0, 0, 2, 3, 6, 7]
     assert "tours" not in json.loads(step(y).trace_text)
 
 
 @pytest.mark.parametrize(
-    ("where", "message"),
+    ("position", "message"),
     [
         (8, "position 8 is out of range.\n  Positions go from 0, before the first operation, to 7."),
         ("z", "'z' is not in this graph"),
@@ -154,25 +154,25 @@ def test_tour_stops_at_moments_by_node_by_name_and_by_number():
         ((("v₂", "a"), "start"), "is not in this graph"),
     ],
 )
-def test_tour_says_what_is_not_there(where, message):
+def test_tour_reports_unknown_positions(position, message):
     with pytest.raises(mg.errors.ArgumentError) as error:
-        tour(product()[2], [(where, "text")])
+        tour(product()[2], [(position, "text")])
     assert message in str(error.value)
 
 
-def test_tour_stops_on_edges_and_at_words_and_looks_at_nodes_and_scopes():
+def test_tour_stops_on_edges_and_selects_nodes_and_scopes():
     a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
     with mg.scope("layer"), mg.scope("cell"):
         c = a * b
     y = c + a
-    where = [
+    positions = [
         ("start", "", a),
         ((a, c), "over an edge", "c"),
         ((y, "c"), "written the other way", "cell"),
         ("seed", "", "layer/cell"),
         ("end", "", "layer"),
     ]
-    trace = tour(y, where).trace
+    trace = tour(y, positions).trace
     assert [(stop.at, stop.look) for stop in trace.tours] == [
         (0, "n0"),
         (6, "n2"),
@@ -187,12 +187,12 @@ def test_tour_stops_on_edges_and_at_words_and_looks_at_nodes_and_scopes():
 
 
 @pytest.mark.parametrize("caption", ["ab", (0,), (0, 1), (0, "a", "b", "c"), None])
-def test_tour_says_which_stop_is_none(caption):
+def test_tour_reports_the_invalid_stop(caption):
     with pytest.raises(mg.errors.ArgumentError, match=r"tour, stop 2: .* is not a \(where, text\) tuple"):
         tour(product()[2], [(0, "fine"), caption])
 
 
-def test_player_refuses_a_state_that_it_has_not():
+def test_player_rejects_an_unknown_trait():
     with pytest.raises(
         mg.errors.ArgumentError,
         match=r"Player: unexpected keyword argument 'positon'.\n.*The state has position, playing",
@@ -201,7 +201,7 @@ def test_player_refuses_a_state_that_it_has_not():
     assert step(product()[2], leaf_a=5.0).leaf_a == 5.0
 
 
-def test_explain_finds_the_end_among_the_variables():
+def test_explain_finds_the_output_among_the_variables():
     _, b, y = product()
     assert repr(explain(b)) == (
         "b = −3.0, a leaf\n"
@@ -214,7 +214,7 @@ def test_explain_finds_the_end_among_the_variables():
     ]
 
 
-def test_explain_of_what_gets_no_gradient():
+def test_explain_of_a_node_without_gradient():
     a = mg.Value(2.0, "a")
     d = a.detach()
     d.label = "d"
@@ -242,7 +242,7 @@ def test_explain_of_tensors_has_shapes_rules_and_statistics():
     assert step(loss).leaves == {}
 
 
-def test_explain_says_along_which_axes_a_gradient_is_summed():
+def test_explain_names_the_summed_axes():
     needs("numpy")
     x, b, s = mg.ones(5, 3), mg.ones(3, requires_grad=True), mg.tensor(2.0, requires_grad=True)
     with mg.record():
@@ -253,7 +253,7 @@ def test_explain_says_along_which_axes_a_gradient_is_summed():
     assert "summed" not in explain(shifted, of=y)
 
 
-def test_explain_says_what_it_needs_and_why_there_is_no_gradient():
+def test_explain_reports_missing_arguments_and_gradients():
     with pytest.raises(mg.errors.ArgumentError, match=r"explain: expected a Value or a tensor.*\n.*of=loss"):
         explain("a")
     needs("numpy")
@@ -272,26 +272,26 @@ def test_explain_says_what_it_needs_and_why_there_is_no_gradient():
 
 
 @pytest.mark.parametrize("suffix", ["svg", "html", "txt", "json", "dot"])
-def test_export_writes_what_the_suffix_says(tmp_path, suffix):
+def test_suffix_selects_the_exported_format(tmp_path, suffix):
     player = step(product()[2])
     export(player, tmp_path / f"graph.{suffix}")
     assert (tmp_path / f"graph.{suffix}").stat().st_size > 100
 
 
-def test_player_that_nobody_sees_and_no_variable_holds_is_closed():
+def test_unseen_and_unreferenced_player_is_closed():
     _, _, y = product()
-    seen, held, gone = step(y), step(y), step(y)
-    for player in (seen, held, gone):
+    shown, referenced, gone = step(y), step(y), step(y)
+    for player in (shown, referenced, gone):
         player.views += 1
-    held.views = gone.views = 0
-    namespace = {"player": held, "_oh": {7: gone}, "_7": gone, "_": 3}
-    there = weakref.ref(gone)
+    referenced.views = gone.views = 0
+    namespace = {"player": referenced, "_oh": {7: gone}, "_7": gone, "_": 3}
+    reference = weakref.ref(gone)
     del gone, player
     release_unseen(namespace)
     gc.collect()
-    assert there() is None, "ipywidgets and Out referred to it"
-    assert (seen.comm is not None, held.comm is not None) == (True, True)
-    assert namespace == {"player": held, "_oh": {}, "_": 3}
+    assert reference() is None, "ipywidgets and Out referred to it"
+    assert (shown.comm is not None, referenced.comm is not None) == (True, True)
+    assert namespace == {"player": referenced, "_oh": {}, "_": 3}
     del namespace["player"]
     release_unseen(namespace)
-    assert held.comm is None
+    assert referenced.comm is None

@@ -4,7 +4,7 @@
  * shows the only player at that step.
  */
 
-import { h, refusal } from "./base/dom.js";
+import { h, showError } from "./base/dom.js";
 import { mount } from "./player.js";
 
 /** @typedef {import("./player.js").Player} Player */
@@ -12,8 +12,8 @@ import { mount } from "./player.js";
 const KEYS = ["ArrowLeft", "ArrowRight", " ", "Home", "End"];
 
 /** The players of the page. @type {Player[]} */
-const started = [];
-let touched = /** @type {Player | undefined} */ (undefined);
+const allPlayers = [];
+let lastTouched = /** @type {Player | undefined} */ (undefined);
 
 /**
  * Mount a player in every `figure.minigrad` that has a trace and no player; return the new ones. If a trace cannot be
@@ -30,17 +30,17 @@ export function startAll(root) {
     const host = h("div.minigrad-player");
     figure.prepend(host);
     try {
-      players.push(mount(host, JSON.parse(script.textContent ?? ""), optionsOf(figure)));
-      figure.append(printed());
+      players.push(mount(host, JSON.parse(script.textContent ?? ""), readOptions(figure)));
+      figure.append(createPrintStyle());
     } catch (error) {
-      refusal(host, error);
+      showError(host, error);
     }
   }
-  const first = players.length > 0 && !started.length;
-  started.push(...players);
+  const first = players.length > 0 && !allPlayers.length;
+  allPlayers.push(...players);
   if (first) {
-    document.addEventListener("pointerdown", touch);
-    document.addEventListener("keydown", passOn);
+    document.addEventListener("pointerdown", recordTouch);
+    document.addEventListener("keydown", forwardKey);
     addEventListener("hashchange", goToStep);
     goToStep();
   }
@@ -48,32 +48,32 @@ export function startAll(root) {
 }
 
 /** Return the player of a page that has exactly one. */
-const only = () => (document.querySelectorAll("figure.minigrad>script").length === 1 ? started[0] : undefined);
+const onlyPlayer = () => (document.querySelectorAll("figure.minigrad>script").length === 1 ? allPlayers[0] : undefined);
 
 /** Go to the step in the URL. */
 function goToStep() {
   const [, step] = /^#step=(\d+)$/.exec(location.hash) ?? [];
-  const player = only();
+  const player = onlyPlayer();
   if (step && player) player.position = Number(step);
 }
 
 /** Record which player was clicked last, if any. @param {Event} event */
-function touch({ target }) {
-  touched = started.find(({ element }) => element.contains(/** @type {Node} */ (target)));
+function recordTouch({ target }) {
+  lastTouched = allPlayers.find(({ element }) => element.contains(/** @type {Node} */ (target)));
 }
 
 /** Forward a key pressed without focus to a visible player. @param {KeyboardEvent} event */
-function passOn(event) {
+function forwardKey(event) {
   if (event.target !== document.body || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.defaultPrevented || !KEYS.includes(event.key)) return;
-  const player = touched ?? only();
+  const player = lastTouched ?? onlyPlayer();
   if (!player) return;
   const { top, bottom } = player.element.getBoundingClientRect();
   if (top < innerHeight && bottom > 0) player.press(event);
 }
 
 /** Show the player on screen, and the picture in print. */
-function printed() {
+function createPrintStyle() {
   const screen = "@media screen{.minigrad-player~*{display:none!important}}";
   return h("style", {}, `${screen}@media print{.minigrad-player{display:none}}`);
 }
@@ -83,6 +83,6 @@ function printed() {
  * @param {Element} figure
  * @returns {Record<string, unknown>}
  */
-function optionsOf(figure) {
+function readOptions(figure) {
   return JSON.parse(figure.getAttribute("data-minigrad") ?? "{}");
 }

@@ -3,17 +3,17 @@
  * player's setters accept.
  */
 
-import { alarms } from "./panels/alarmlist.js";
+import { alarmsPanel } from "./panels/alarmlist.js";
 import { controls } from "./panels/controls.js";
-import { fill, h, keepFocus, tag } from "./base/dom.js";
-import { finder } from "./panels/finder.js";
+import { setChildren, h, keepFocus, tag } from "./base/dom.js";
+import { searchPanel } from "./panels/finder.js";
 import { inspector } from "./panels/inspector.js";
 import { legend } from "./panels/legend.js";
-import { helpOverlay, pressKey } from "./panels/keyboard.js";
-import { canAsk, predicting, setPredicting } from "./panels/predicting.js";
-import { saying } from "./panels/saying.js";
+import { helpDialog, pressKey } from "./panels/keyboard.js";
+import { hasQuestion, predictPanel, setPredicting } from "./panels/prediction.js";
+import { captionPanel } from "./panels/caption.js";
 import {
-  arrive,
+  stopIfReached,
   createSession,
   moveTo,
   recompute,
@@ -22,18 +22,18 @@ import {
   setOptions,
   setPlaying,
   stepBy,
-  tell,
+  notify,
 } from "./panels/session.js";
 import { shellStyle } from "./panels/shellstyle.js";
 import { stage } from "./panels/stage.js";
-import { stops } from "./panels/stops.js";
+import { breakpointsPanel } from "./panels/breakpointlist.js";
 import { drawingStyle, followTheme } from "./drawing/style.js";
-import { table } from "./panels/table.js";
-import { tour } from "./panels/tourbar.js";
+import { tablePanel } from "./panels/table.js";
+import { createTour } from "./panels/tourbar.js";
 import { decode } from "./model/trace.js";
-import { calm } from "./drawing/viewport.js";
-import { keyNamed, keyTitle, leafOf, numberAt } from "./engine/keys.js";
-import { whatIf } from "./panels/whatif.js";
+import { prefersReducedMotion } from "./drawing/viewport.js";
+import { findKey, keyTitle, leafOf, valueAt } from "./engine/keys.js";
+import { whatIfPanel } from "./panels/whatif.js";
 
 /** @typedef {import("./panels/session.js").Session} Session */
 
@@ -52,14 +52,14 @@ import { whatIf } from "./panels/whatif.js";
 
 /**
  * The appearance of the player; the other options are its initial state (by default the end of the forward pass).
- * @typedef {object} Looks
+ * @typedef {object} Appearance
  * @property {boolean} [autoplay] unless the user prefers reduced motion
  * @property {"light" | "dark" | "auto"} [theme]
  * @property {number | null} [height] maximum height of the drawing, in pixels
  * @property {string[] | null} [show] the parts to include, of PANELS, "inspector" and "transport"; default: all
  */
 
-/** @typedef {{[key in keyof State]?: State[key] | null} & Looks} Options */
+/** @typedef {{[key in keyof State]?: State[key] | null} & Appearance} Options */
 
 const TITLES = /** @type {Record<string, string>} */ ({
   predict: "Predict",
@@ -72,11 +72,11 @@ const TITLES = /** @type {Record<string, string>} */ ({
 
 /** Panel factories; each returns a function that describes the panel at the current moment. */
 const PANELS = /** @type {Record<string, (s: any, highlight: (nodes: number[]) => void) => Draw>} */ ({
-  "what-if": whatIf,
-  table,
-  stops,
-  alarms,
-  search: finder,
+  "what-if": whatIfPanel,
+  table: tablePanel,
+  stops: breakpointsPanel,
+  alarms: alarmsPanel,
+  search: searchPanel,
 });
 
 /** @typedef {(what: string, changed: any) => import("./base/dom.js").Child} Draw */
@@ -92,7 +92,7 @@ export function mount(host, traceData, options = {}) {
   const label = `Player: ${s.graph.sentence}`;
   const app = h("div.app", { role: "group", label, onkeydown, tabindex: -1 }); // a click anywhere focuses it, so that it receives keys
   const focus = (/** @type {string} */ selector) => app.querySelector(selector)?.focus();
-  const { draw, keys, drawing } = assemble(host, s, options, focus);
+  const { draw, keys, drawing } = createParts(host, s, options, focus);
   root.replaceChildren(h("style", {}, drawingStyle() + shellStyle()), app);
   host.dataset.lmSuppressShortcuts = "true";
   if (options.height) host.style.setProperty("--mg-view-height", `${options.height}px`);
@@ -105,10 +105,10 @@ export function mount(host, traceData, options = {}) {
   else unfollow = followTheme(host, repaint);
   keys.tour.start();
   if (options.position) moveTo(s, options.position);
-  const update = (/** @type {string} */ what, /** @type {any} */ changed) => {
-    keepFocus(root, () => fill(app, ...draw(what, changed), keys.dialog));
-    drawing.update(what, changed);
-    if (what === "picked") focus(".current [type=range]");
+  const update = (/** @type {string} */ change, /** @type {any} */ changed) => {
+    keepFocus(root, () => setChildren(app, ...draw(change, changed), keys.dialog));
+    drawing.update(change, changed);
+    if (change === "picked") focus(".current [type=range]");
   };
   update("numbers", null);
   drawing.update("selected", null);
@@ -116,9 +116,9 @@ export function mount(host, traceData, options = {}) {
   const { position, expanded, playing, ...rest } = options;
   restore(s, {
     .../** @type {Partial<State>} */ (rest),
-    playing: playing || (options.autoplay && !calm()) || false,
+    playing: playing || (options.autoplay && !prefersReducedMotion()) || false,
   });
-  return playerOf(s, host, app, () => {
+  return createPlayer(s, host, app, () => {
     setPlaying(s, false);
     unfollow();
     drawing.destroy();
@@ -130,35 +130,35 @@ export function mount(host, traceData, options = {}) {
  * Create the parts of the player.
  * @param {HTMLElement} host @param {Session} s @param {Options} options @param {(selector: string) => void} focus
  */
-function assemble(host, s, options, focus) {
-  const shown = (/** @type {string} */ name) => !options.show || options.show.includes(name);
-  const dialog = helpOverlay();
+function createParts(host, s, options, focus) {
+  const isShown = (/** @type {string} */ name) => !options.show || options.show.includes(name);
+  const dialog = helpDialog();
   const help = () => dialog.showModal();
   const present = () => (document.fullscreenElement ? document.exitFullscreen() : host.requestFullscreen());
   const drawing = stage(s);
-  const guide = tour(s);
+  const tourBar = createTour(s);
   const inspect = inspector(s);
-  const inspected = shown("inspector");
-  const able = (/** @type {string} */ name) => (name !== "predict" || canAsk(s)) && (name !== "what-if" || !s.graph.how);
-  const names = Object.keys(TITLES).filter((name) => shown(name) && able(name));
+  const hasInspector = isShown("inspector");
+  const isAvailable = (/** @type {string} */ name) => (name !== "predict" || hasQuestion(s)) && (name !== "what-if" || !s.graph.runMode);
+  const names = Object.keys(TITLES).filter((name) => isShown(name) && isAvailable(name));
   const { toggle, search, bar, panel } = tabs(s, names, drawing, focus);
   /** @type {Draw[]} */
   const parts = [
-    guide.draw,
-    ...(shown("transport") ? [controls(s, help)] : []),
+    tourBar.draw,
+    ...(isShown("transport") ? [controls(s, help)] : []),
     bar,
-    saying(s),
-    predicting(s),
+    captionPanel(s),
+    predictPanel(s),
     () => tag("div.stage", {}, drawing.element),
     legend(s),
     panel,
-    () => inspected && s.selected !== null && inspect(),
+    () => hasInspector && s.selected !== null && inspect(),
   ];
   const leaveDrawing = () => (select(s, null), focus(".key.play"));
   return {
     drawing,
-    keys: { tour: guide, drawing, dialog, help, present, leaveDrawing, toggle, search },
-    draw: (/** @type {string} */ what, /** @type {any} */ changed) => parts.map((part) => part(what, changed)),
+    keys: { tour: tourBar, drawing, dialog, help, present, leaveDrawing, toggle, search },
+    draw: (/** @type {string} */ change, /** @type {any} */ changed) => parts.map((part) => part(change, changed)),
   };
 }
 
@@ -172,7 +172,7 @@ function tabs(s, names, drawing, focus) {
   const alarmCount = s.graph.notes.length;
   const highlight = (/** @type {number[]} */ nodes) => drawing.view.mark(nodes);
   const panels = /** @type {Record<string, Draw>} */ ({});
-  const seen = /** @type {Record<string, import("./base/dom.js").Child>} */ ({});
+  const rendered = /** @type {Record<string, import("./base/dom.js").Child>} */ ({});
   const toggle = (/** @type {string} */ name) => {
     if (!names.includes(name)) return;
     if (name === "predict") {
@@ -180,7 +180,7 @@ function tabs(s, names, drawing, focus) {
       focus("#mg-answer");
     } else {
       open = open === name ? "" : name;
-      tell(s, "panel");
+      notify(s, "panel");
       focus("[type=search]");
       drawing.element.parentElement?.parentElement?.querySelector(".panel:not([hidden] *)")?.scrollIntoView({ block: "nearest" });
     }
@@ -194,18 +194,18 @@ function tabs(s, names, drawing, focus) {
     toggle,
     search: () => (open === "search" ? focus("[type=search]") : toggle("search")),
     /** @type {Draw} */
-    bar(what) {
-      if (what === "picked" && names.includes("what-if")) open = "what-if";
+    bar(change) {
+      if (change === "picked" && names.includes("what-if")) open = "what-if";
       return tag("div.tabs", { role: "group", label: "Panels" }, ...names.map(button), drawing.zoom);
     },
     /** @type {Draw} */
-    panel(what, changed) {
+    panel(change, changed) {
       drawing.element.classList.toggle("short", open !== ""); // so that both are visible
       if (open) {
         panels[open] ??= PANELS[open](s, highlight);
-        seen[open] = panels[open](what, changed);
+        rendered[open] = panels[open](change, changed);
       }
-      return tag("div", {}, ...Object.keys(seen).map((name) => tag("div", { hidden: name !== open }, seen[name])));
+      return tag("div", {}, ...Object.keys(rendered).map((name) => tag("div", { hidden: name !== open }, rendered[name])));
     },
   };
 }
@@ -214,8 +214,8 @@ function tabs(s, names, drawing, focus) {
  * Create the public interface.
  * @param {Session} s @param {HTMLElement} host @param {HTMLElement} app @param {() => void} destroy
  */
-function playerOf(s, host, app, destroy) {
-  const state = () => stateOfPlayer(s);
+function createPlayer(s, host, app, destroy) {
+  const state = () => getState(s);
   return {
     element: host,
     state,
@@ -226,8 +226,8 @@ function playerOf(s, host, app, destroy) {
     /** Focus the player, and handle a key that was pressed elsewhere. @param {KeyboardEvent} event */
     press(event) {
       app.focus({ preventScroll: true });
-      const again = new KeyboardEvent(event.type, { key: event.key, shiftKey: event.shiftKey, cancelable: true });
-      if (!app.dispatchEvent(again)) event.preventDefault();
+      const copy = new KeyboardEvent(event.type, { key: event.key, shiftKey: event.shiftKey, cancelable: true });
+      if (!app.dispatchEvent(copy)) event.preventDefault();
     },
     /** @param {number} way @param {"edge" | "op"} [unit] */
     step: (way, unit) => stepBy(s, way, unit),
@@ -239,19 +239,19 @@ function playerOf(s, host, app, destroy) {
      * Return the value of a node, given by name or index; null while unknown.
      * @param {string | number} node @returns {import("./base/types.js").Quantity | null}
      */
-    value: (node) => s.playback.value(nodeCalled(s, node)),
+    value: (node) => s.playback.value(findNode(s, node)),
     /**
      * Return the gradient of a node: its state, and how many contributions have arrived.
      * @param {string | number} node @returns {import("./base/types.js").Gradient}
      */
-    gradient: (node) => s.playback.gradient(nodeCalled(s, node)),
+    gradient: (node) => s.playback.gradient(findNode(s, node)),
     /** @param {number} block */
     expand: (block) => setExpanded(s, new Set([...s.expanded, block])),
     /** @param {"change"} event @param {(state: State) => void} listener @returns {() => void} removes the listener */
     on(event, listener) {
-      const hear = (/** @type {string} */ what) => !["stops", "predicting", "panel"].includes(what) && listener(state());
-      s.listeners.add(hear);
-      return () => s.listeners.delete(hear);
+      const onChange = (/** @type {string} */ what) => !["stops", "predicting", "panel"].includes(what) && listener(state());
+      s.listeners.add(onChange);
+      return () => s.listeners.delete(onChange);
     },
     destroy() {
       destroy();
@@ -266,26 +266,26 @@ function playerOf(s, host, app, destroy) {
   };
 }
 
-/** @typedef {ReturnType<typeof playerOf>} Player */
+/** @typedef {ReturnType<typeof createPlayer>} Player */
 
 /** @param {Session} s @param {string | number} node @returns {number} */
-function nodeCalled({ graph }, node) {
+function findNode({ graph }, node) {
   const same = (/** @type {string | null} */ name, /** @type {number} */ at) => (name ?? graph.title(at)) === node;
-  const place = typeof node === "number" ? node : graph.names.findIndex(same);
-  if (graph.kind[place] === undefined) throw new Error(`No such node: ${JSON.stringify(node)}.`);
-  return place;
+  const index = typeof node === "number" ? node : graph.names.findIndex(same);
+  if (graph.kind[index] === undefined) throw new Error(`No such node: ${JSON.stringify(node)}.`);
+  return index;
 }
 
 /** Return the full name of a leaf or an element. @param {Session} s @param {number} key */
 const keyName = ({ graph }, key) => keyTitle(graph, key, graph.names[leafOf(graph, key)] ?? undefined);
 
 /** @param {Session} s @returns {State} */
-function stateOfPlayer(s) {
+function getState(s) {
   return {
     position: s.playback.position,
     playing: s.playing,
     speed: s.speed,
-    granularity: s.unit,
+    granularity: s.stepSize,
     values: Object.fromEntries([...s.overrides].map(([key, value]) => [keyName(s, key), value])),
     selected: s.selected,
     expanded: [...s.expanded].sort((a, b) => a - b),
@@ -294,10 +294,10 @@ function stateOfPlayer(s) {
 
 /** @param {Session} s @param {Partial<State>} part */
 function restore(s, part) {
-  if (part.speed || part.granularity) setOptions(s, part.speed || s.speed, part.granularity || s.unit);
+  if (part.speed || part.granularity) setOptions(s, part.speed || s.speed, part.granularity || s.stepSize);
   if (part.values) setValues(s, part.values);
   if (part.expanded) setExpanded(s, new Set(part.expanded));
-  if (part.position != null && moveTo(s, part.position) && s.playing) arrive(s);
+  if (part.position != null && moveTo(s, part.position) && s.playing) stopIfReached(s);
   if (part.selected !== undefined) select(s, part.selected);
   if (part.playing !== undefined && part.playing !== s.playing) setPlaying(s, part.playing);
 }
@@ -310,9 +310,9 @@ function restore(s, part) {
 function setValues(s, values) {
   const leaves = new Map();
   for (const [name, value] of Object.entries(values)) {
-    const key = keyNamed(s.graph, name);
+    const key = findKey(s.graph, name);
     if (key < 0) throw new Error(`No scalar leaf or element is called ${JSON.stringify(name)}.`);
-    if (value !== null && value !== numberAt(s.graph, s.base, key)) leaves.set(key, value);
+    if (value !== null && value !== valueAt(s.graph, s.recorded, key)) leaves.set(key, value);
   }
   const same =
     leaves.size === s.overrides.size && [...leaves].every(([leaf, value]) => s.overrides.get(leaf) === value);

@@ -3,7 +3,7 @@
  * computed in the browser, so a linked slider needs no kernel.
  */
 
-import { h, refusal } from "./base/dom.js";
+import { h, showError } from "./base/dom.js";
 import { mount } from "./player.js";
 
 /**
@@ -30,30 +30,30 @@ export async function render({ model, el }) {
   try {
     const player = mount(host, await readTrace(model), {
       ...state,
-      values: valuesOf(model),
+      values: readValues(model),
       height: model.get("height"),
     });
-    let stop = follow(model, player);
-    const again = () => {
+    let stop = synchronize(model, player);
+    const refollow = () => {
       stop();
-      stop = follow(model, player);
+      stop = synchronize(model, player);
     };
-    model.on("change:leaves", again); // an element got its own trait
-    count(model, 1);
+    model.on("change:leaves", refollow); // an element got its own trait
+    countViews(model, 1);
     return () => {
-      count(model, -1);
-      model.off("change:leaves", again);
+      countViews(model, -1);
+      model.off("change:leaves", refollow);
       stop();
       player.destroy();
     };
   } catch (error) {
-    refusal(host, error);
+    showError(host, error);
     return () => {};
   }
 }
 
 /** Count the views, so that the kernel can release a player without views. @param {Model} model @param {number} by */
-function count(model, by) {
+function countViews(model, by) {
   model.set("views", model.get("views") + by);
   model.save_changes();
 }
@@ -62,7 +62,7 @@ function count(model, by) {
  * Return the values of changed leaves, set in `values` or in a leaf's own trait.
  * @param {Model} model @returns {Record<string, number>}
  */
-function valuesOf(model) {
+function readValues(model) {
   let values = model.get("values");
   for (const [trait, [name, original]] of Object.entries(model.get("leaves"))) {
     const number = model.get(trait);
@@ -75,25 +75,25 @@ function valuesOf(model) {
  * Keep a model and a player in sync. Return a function that stops it.
  * @param {Model} model @param {import("./player.js").Player} player
  */
-function follow(model, player) {
+function synchronize(model, player) {
   const leaves = Object.entries(/** @type {Record<string, [string, number]>} */ (model.get("leaves")));
   /** @type {(() => void)[]} */
-  const ends = [];
+  const cleanups = [];
   let busy = false; // while a change is being synchronised
   const push = () => {
     let changed = false;
-    const give = (/** @type {string} */ key, /** @type {any} */ value) => {
+    const setTrait = (/** @type {string} */ key, /** @type {any} */ value) => {
       if (JSON.stringify(model.get(key)) === JSON.stringify(value)) return;
       model.set(key, value);
       changed = true;
     };
     const state = player.state();
     const { values } = state;
-    for (const [key, value] of Object.entries(state)) give(key, value);
-    for (const [trait, [name, original]] of leaves) give(trait, Object.hasOwn(values, name) ? values[name] : original);
+    for (const [key, value] of Object.entries(state)) setTrait(key, value);
+    for (const [trait, [name, original]] of leaves) setTrait(trait, Object.hasOwn(values, name) ? values[name] : original);
     if (changed) model.save_changes();
   };
-  const guarded = (/** @type {() => void} */ act) => () => {
+  const guard = (/** @type {() => void} */ act) => () => {
     if (busy) return;
     busy = true;
     try {
@@ -103,17 +103,17 @@ function follow(model, player) {
       busy = false;
     }
   };
-  const hear = (/** @type {string} */ key, /** @type {() => void} */ act) => {
-    const listener = guarded(act);
+  const listenTo = (/** @type {string} */ key, /** @type {() => void} */ act) => {
+    const listener = guard(act);
     model.on(`change:${key}`, listener);
-    ends.push(() => model.off(`change:${key}`, listener));
+    cleanups.push(() => model.off(`change:${key}`, listener));
   };
-  for (const key of SYNCED) hear(key, () => player.restore({ [key]: model.get(key) }));
-  hear("values", () => player.restore({ values: model.get("values") }));
-  for (const [trait, [name]] of leaves) hear(trait, () => player.set(name, model.get(trait)));
-  ends.push(player.on("change", guarded(() => {})));
-  guarded(() => {})();
-  return () => ends.forEach((end) => end());
+  for (const key of SYNCED) listenTo(key, () => player.restore({ [key]: model.get(key) }));
+  listenTo("values", () => player.restore({ values: model.get("values") }));
+  for (const [trait, [name]] of leaves) listenTo(trait, () => player.set(name, model.get(trait)));
+  cleanups.push(player.on("change", guard(() => {})));
+  guard(() => {})();
+  return () => cleanups.forEach((end) => end());
 }
 
 /**

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { collapseAll, expandAll, reveal, startExpanded, toggle, visible } from "../src/model/blocks.js";
+import { collapseAll, expandAll, openAround, startExpanded, toggle, visibleItems } from "../src/model/blocks.js";
 
 /**
  * Build the fields that model/blocks.js reads: `block` of each node, edges [operand, result], blocks [outer, kind,
@@ -23,7 +23,7 @@ const SCOPE = [0, "scope"];
 const small = graphOf([0, 0, 1, 1, 0], [[0, 2], [1, 2], [2, 3], [0, 3], [3, 4]], [SCOPE]);
 
 test("a closed block is one item, with one wire per incoming value", () => {
-  const { items, wires, itemOf } = visible(small, collapseAll());
+  const { items, wires, itemOf } = visibleItems(small, collapseAll());
   assert.deepEqual(items.map((item) => item.id), ["n0", "n1", "b1", "n4"]);
   assert.deepEqual(items[2], { id: "b1", node: -1, block: 1, parent: 0 });
   assert.deepEqual(wires, [
@@ -35,7 +35,7 @@ test("a closed block is one item, with one wire per incoming value", () => {
 });
 
 test("an open block shows its nodes with their parent", () => {
-  const { items, wires } = visible(small, expandAll(small));
+  const { items, wires } = visibleItems(small, expandAll(small));
   assert.deepEqual(items.map((item) => item.id), ["n0", "n1", "n2", "n3", "n4"]);
   assert.deepEqual(items.map((item) => item.parent), [0, 0, 1, 1, 0]);
   assert.deepEqual(wires.map((wire) => wire.edges), [[0], [1], [2], [3], [4]]);
@@ -43,19 +43,19 @@ test("an open block shows its nodes with their parent", () => {
 
 test("a*a keeps both arrows, from a node and from a closed block", () => {
   const square = graphOf([1, 1, 0], [[0, 1], [1, 2], [1, 2]], [SCOPE]);
-  assert.equal(visible(square, expandAll(square)).wires.length, 3);
-  assert.deepEqual(visible(square, collapseAll()).wires.map((wire) => wire.edges), [[1], [2]]);
+  assert.equal(visibleItems(square, expandAll(square)).wires.length, 3);
+  assert.deepEqual(visibleItems(square, collapseAll()).wires.map((wire) => wire.edges), [[1], [2]]);
 });
 
 test("a block inside a closed one is hidden, whether open or closed", () => {
   const nested = graphOf([0, 2, 2], [[0, 1], [1, 2]], [SCOPE, [1, "scope"]]);
-  assert.deepEqual(visible(nested, new Set([0, 2])).items.map((item) => item.id), ["n0", "b1"]);
-  assert.deepEqual(visible(nested, new Set([0, 1])).items.map((item) => item.id), ["n0", "b2"]);
+  assert.deepEqual(visibleItems(nested, new Set([0, 2])).items.map((item) => item.id), ["n0", "b1"]);
+  assert.deepEqual(visibleItems(nested, new Set([0, 1])).items.map((item) => item.id), ["n0", "b2"]);
 });
 
 test("revealing a node opens only its outer blocks", () => {
   const nested = graphOf([0, 2, 3], [[0, 1], [1, 2]], [SCOPE, [1, "scope"], SCOPE]);
-  assert.deepEqual([...reveal(nested, new Set([0]), 1)].sort(), [0, 1, 2]);
+  assert.deepEqual([...openAround(nested, new Set([0]), 1)].sort(), [0, 1, 2]);
 });
 
 test("toggle opens and closes, does not mutate its argument, and never closes the graph", () => {
@@ -85,5 +85,5 @@ test("100,000 nodes can be collapsed, opened and expanded", () => {
   for (let block = 0; block < 100; block += 1) blocks.push([0, "run"]);
   for (let block = 0; block < 1000; block += 1) blocks.push([1 + Math.floor(block / 10), "run"]);
   const graph = graphOf(Array.from({ length: count }, (_, node) => 101 + Math.floor(node / 100)), edges, blocks);
-  assert.equal(visible(graph, startExpanded(graph)).items.length, 100);
+  assert.equal(visibleItems(graph, startExpanded(graph)).items.length, 100);
 });

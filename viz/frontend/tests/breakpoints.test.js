@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { breakpoint, firing, nextStop, runTo } from "../src/model/breakpoints.js";
-import { playback, timeline } from "../src/model/history.js";
+import { breakpoint, firingBreakpoints, nextStop, runToPosition } from "../src/model/breakpoints.js";
+import { createPlayback, createTimeline } from "../src/model/history.js";
 import { decode } from "../src/model/trace.js";
 import { scalarTrace } from "./helpers.js";
 
@@ -20,7 +20,7 @@ const net = () =>
 /** @param {Parameters<typeof scalarTrace>[0]} build */
 function played(build) {
   const graph = decode(scalarTrace(build));
-  return playback(graph, timeline(graph));
+  return createPlayback(graph, createTimeline(graph));
 }
 
 /** Parse a breakpoint. @param {string} text @returns {import("../src/base/types.js").BreakpointSpec} */
@@ -39,7 +39,7 @@ function stops(now, ...texts) {
   for (now.seek(0); now.position < now.timeline.last; ahead.push(now.position)) now.seek(nextStop(now, specs, 1));
   const behind = [];
   for (; now.position > 0; behind.push(now.position)) now.seek(nextStop(now, specs, -1));
-  const fired = ahead.filter((position) => firing(now, specs, position).length);
+  const fired = ahead.filter((position) => firingBreakpoints(now, specs, position).length);
   assert.deepEqual(behind.slice(0, -1).reverse(), fired.filter((position) => position < now.timeline.last));
   return fired;
 }
@@ -104,7 +104,7 @@ test("arrays stop by their largest magnitude and by non-finite elements", () => 
   data.arrays = [{ shape: [2], ...rest, min: -9, max: 3, hist: [], nan: 0, inf: 0 }];
   data.passes[0].total = [{ array: 0 }];
   const graph = decode(data);
-  const now = playback(graph, timeline(graph));
+  const now = createPlayback(graph, createTimeline(graph));
   assert.deepEqual(stops(now, "|grad| > 8"), [3]);
   assert.deepEqual(stops(now, "|grad| > 9"), []);
   assert.deepEqual(stops(now, "NaN or Inf"), []);
@@ -118,7 +118,7 @@ test("several breakpoints stop at each of their positions", () => {
   const now = net();
   assert.deepEqual(stops(now, "op tanh", "name a", "second contribution"), [2, 6, 7, 8]);
   const specs = ["op tanh", "name a", "second contribution"].map(spec);
-  assert.deepEqual(firing(now, specs, 8).map((spec) => breakpoint(spec).text), ["name a", "second contribution"]);
+  assert.deepEqual(firingBreakpoints(now, specs, 8).map((spec) => breakpoint(spec).text), ["name a", "second contribution"]);
 });
 
 test("the end is next if nothing fires", () => {
@@ -146,16 +146,16 @@ test("an invalid breakpoint is rejected with advice", () => {
 
 test("run to a node: to its value, then to its gradient, then back to it", () => {
   const now = net();
-  assert.equal(runTo(now, 3), 2);
+  assert.equal(runToPosition(now, 3), 2);
   now.seek(2);
-  assert.equal(runTo(now, 3), 5);
+  assert.equal(runToPosition(now, 3), 5);
   now.seek(9);
-  assert.equal(runTo(now, 3), 5);
+  assert.equal(runToPosition(now, 3), 5);
   now.seek(0);
-  assert.equal(runTo(now, 0), 8, "a leaf has its value from the start");
-  assert.equal(runTo(now, 4), 3);
+  assert.equal(runToPosition(now, 0), 8, "a leaf has its value from the start");
+  assert.equal(runToPosition(now, 4), 3);
   now.seek(3);
-  assert.equal(runTo(now, 4), 4, "the gradient of the root is its seed");
+  assert.equal(runToPosition(now, 4), 4, "the gradient of the root is its seed");
   const constant = played((t) => t.add(t.leaf("a", 1), t.constant(2)));
-  assert.equal(runTo(constant, 1), 0, "no gradient ever comes here");
+  assert.equal(runToPosition(constant, 1), 0, "no gradient ever comes here");
 });

@@ -7,10 +7,10 @@
  *     strokes   → traces: width, opacity and sign of each edge
  */
 
-import { strokesOf } from "../src/drawing/looks.js";
-import { engine } from "../src/engine/engine.js";
-import { brief, formulaLatex, formulaMathML, formulaText, number, pretty, shortenName, subscript } from "../src/base/notation.js";
-import { playback, timeline } from "../src/model/history.js";
+import { edgeStrokes } from "../src/drawing/appearance.js";
+import { createEngine } from "../src/engine/engine.js";
+import { formatBrief, formulaLatex, formulaMathML, formulaText, formatNumber, formatPretty, shortenName, subscript } from "../src/base/notation.js";
+import { createPlayback, createTimeline } from "../src/model/history.js";
 import { decode } from "../src/model/trace.js";
 
 /** Numbers that JSON cannot represent are strings, as in a trace. */
@@ -24,7 +24,7 @@ const part = (x) => (Array.isArray(x) ? x[0] : read(x));
 
 function runsOf({ trace, runs, tangents }) {
   const graph = decode(trace);
-  const made = engine(graph);
+  const made = createEngine(graph);
   const found = runs.map((leaves) => {
     const { value, local, runs: passes } = made.run(new Map(leaves.map(([leaf, x]) => [leaf, read(x)])));
     return {
@@ -43,7 +43,7 @@ function runsOf({ trace, runs, tangents }) {
 
 function strokesIn(trace) {
   const graph = decode(trace);
-  const strokes = strokesOf(playback(graph, timeline(graph)));
+  const strokes = edgeStrokes(createPlayback(graph, createTimeline(graph)));
   return Array.from({ length: graph.edgeCount }, (_, edge) => {
     const { width, opacity, way } = strokes.of([edge]);
     return way && [width, opacity, way];
@@ -55,7 +55,7 @@ process.stdin.setEncoding("utf8");
 for await (const chunk of process.stdin) input += chunk;
 const job = JSON.parse(input);
 const results = {
-  numbers: (job.numbers ?? []).map(read).map((x) => [number(x), pretty(x), brief(x)]),
+  numbers: (job.numbers ?? []).map(read).map((x) => [formatNumber(x), formatPretty(x), formatBrief(x)]),
   fills: (job.fills ?? []).map(({ template, parts }) => {
     const given = parts.map(part);
     return [formulaText(template, given), formulaMathML(template, given), formulaLatex(template, given)];

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { inkOn, rampAt, rampOf, scaleOf, shrunk, thumbnail } from "../src/drawing/heatcolour.js";
+import { contrastingInk, rampOffset, colourRamp, maxMagnitude, downsample, thumbnail } from "../src/drawing/heatcolour.js";
 import { array } from "./helpers.js";
 import { PALETTE } from "../src/drawing/palette.js";
 
 test("zero has the colour of the card, and the scale is symmetric", () => {
-  const ramp = rampOf(PALETTE.light);
-  assert.deepEqual([...ramp.subarray(rampAt(0, 2), rampAt(0, 2) + 3)], [255, 255, 255]);
-  assert.deepEqual([...ramp.subarray(rampAt(2, 2), rampAt(2, 2) + 3)], [0x1b, 0x78, 0x37]);
-  assert.deepEqual([...ramp.subarray(rampAt(-9, 2), rampAt(-9, 2) + 3)], [0xb3, 0x28, 0x7e]);
+  const ramp = colourRamp(PALETTE.light);
+  assert.deepEqual([...ramp.subarray(rampOffset(0, 2), rampOffset(0, 2) + 3)], [255, 255, 255]);
+  assert.deepEqual([...ramp.subarray(rampOffset(2, 2), rampOffset(2, 2) + 3)], [0x1b, 0x78, 0x37]);
+  assert.deepEqual([...ramp.subarray(rampOffset(-9, 2), rampOffset(-9, 2) + 3)], [0xb3, 0x28, 0x7e]);
 });
 
 test("numbers on a cell are readable in both themes", () => {
@@ -17,28 +17,28 @@ test("numbers on a cell are readable in both themes", () => {
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
   for (const theme of /** @type {const} */ (["light", "dark"])) {
-    const ramp = rampOf(PALETTE[theme]);
+    const ramp = colourRamp(PALETTE[theme]);
     for (let k = 0; k < ramp.length; k += 3) {
       const ground = luminance([...ramp.subarray(k, k + 3)]);
-      const ink = inkOn([...ramp.subarray(k, k + 3)]) === "#ffffff" ? 1 : 0;
+      const ink = contrastingInk([...ramp.subarray(k, k + 3)]) === "#ffffff" ? 1 : 0;
       assert.ok((Math.max(ground, ink) + 0.05) / (Math.min(ground, ink) + 0.05) >= 4.5);
     }
   }
 });
 
 test("one scale for several arrays is the largest finite magnitude", () => {
-  assert.equal(scaleOf(array([2], [1, -3]), array([2], [2, Infinity])), 3);
-  assert.equal(scaleOf(array([1], [0])), 1);
-  assert.equal(scaleOf(null), 1);
+  assert.equal(maxMagnitude(array([2], [1, -3]), array([2], [2, Infinity])), 3);
+  assert.equal(maxMagnitude(array([1], [0])), 1);
+  assert.equal(maxMagnitude(null), 1);
 });
 
 test("a downsampled heatmap keeps outliers and non-finite elements", () => {
-  const small = shrunk(array([2, 4], [1, -9, 0, 0, 2, 3, NaN, 1]), 2, 1);
+  const small = downsample(array([2, 4], [1, -9, 0, 0, 2, 3, NaN, 1]), 2, 1);
   assert.deepEqual([...small.cells], [-9, NaN]);
 });
 
 test("a thumbnail is a bitmap with the bottom row first", () => {
-  const { url, crosses } = thumbnail(array([2, 1], [2, NaN]), 2, rampOf(PALETTE.light), 10, 10);
+  const { url, crosses } = thumbnail(array([2, 1], [2, NaN]), 2, colourRamp(PALETTE.light), 10, 10);
   const bytes = Buffer.from(url.split(",")[1], "base64");
   assert.equal(bytes.toString("latin1", 0, 2), "BM");
   assert.deepEqual([...bytes.subarray(54, 57)], [255, 255, 255]);

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { playback, timeline } from "../src/model/history.js";
-import { pretty } from "../src/base/notation.js";
+import { createPlayback, createTimeline } from "../src/model/history.js";
+import { formatPretty } from "../src/base/notation.js";
 import { decode } from "../src/model/trace.js";
 import { randomFrom, randomTrace, scalarTrace, shared } from "./helpers.js";
 
-const played = (graph = shared()) => playback(graph, timeline(graph));
+const played = (graph = shared()) => createPlayback(graph, createTimeline(graph));
 
 test("the timeline lists the moments", () => {
   const { timeline: line } = played();
@@ -77,7 +77,7 @@ test("each pass of several has its own timeline and counts", () => {
       return [t.mul(a, a, "y"), t.mul(a, b, "z"), b];
     }),
   );
-  const [y, z, b] = graph.numbers.runs.map((run) => playback(graph, timeline(graph, run)));
+  const [y, z, b] = graph.numbers.runs.map((run) => createPlayback(graph, createTimeline(graph, run)));
   for (const now of [y, z, b]) now.seek(now.timeline.last);
   assert.deepEqual([y, z, b].map((now) => now.timeline.last), [5, 5, 3]);
   assert.deepEqual(y.gradient(0), { state: "final", met: 2, of: 2, value: 4 });
@@ -91,16 +91,16 @@ test("each pass of several has its own timeline and counts", () => {
 
 test("without a backward pass there is only forward", () => {
   const graph = decode(scalarTrace((t) => t.detach(t.add(t.leaf("a", 1), t.leaf("b", 2)), "y")));
-  const line = timeline(graph, null);
+  const line = createTimeline(graph, null);
   assert.deepEqual([line.run, line.root, line.forward, line.seed, line.last], [-1, -1, 2, -1, 2]);
   assert.deepEqual(walk(0, (p) => line.next(p, "op"), line.last), [1, 2]);
   assert.deepEqual(walk(2, (p) => line.previous(p, "op"), 0), [1, 0]);
-  const now = playback(graph, line);
+  const now = createPlayback(graph, line);
   now.seek(2);
   assert.equal(now.sentence(), "Step 2 of 2, forward: detach of v₂ = 3.0 is y = 3.0.");
   assert.deepEqual(now.gradient(3), { state: "blocked", met: 0, of: 0, value: null });
   assert.deepEqual(now.gradient(0), { state: "none", met: 0, of: 0, value: null });
-  assert.equal(timeline(decode({ ...scalarTrace((t) => t.leaf("a", 1)), passes: [] })).last, 0);
+  assert.equal(createTimeline(decode({ ...scalarTrace((t) => t.leaf("a", 1)), passes: [] })).last, 0);
 });
 
 test("a pass from a blocked root has no backward steps", () => {
@@ -120,7 +120,7 @@ test("the first node of the tape may be the root", () => {
 test("values are known from their position on", () => {
   const now = played();
   now.seek(2);
-  assert.deepEqual([0, 1, 2, 3, 4, 5, 6].map(now.known), [true, true, true, true, true, false, false]);
+  assert.deepEqual([0, 1, 2, 3, 4, 5, 6].map(now.isComputed), [true, true, true, true, true, false, false]);
   assert.deepEqual([0, 2, 4, 5].map(now.value), [2, -6, -5, null]);
 });
 
@@ -172,7 +172,7 @@ test("an invalid position is rejected", () => {
 
 test("numbers can be replaced", () => {
   const graph = shared();
-  const now = playback(graph, timeline(graph));
+  const now = createPlayback(graph, createTimeline(graph));
   now.seek(1);
   const value = graph.numbers.value.slice();
   value[0] = 10;
@@ -191,14 +191,14 @@ test("in 500 random graphs every path to a position leads to the same state", ()
 
 /** @param {import("../src/base/types.js").Graph} graph @param {import("../src/base/types.js").Run} run @param {number} seed */
 function checkPlayback(graph, run, seed) {
-  const line = timeline(graph, run);
+  const line = createTimeline(graph, run);
   const fresh = Array.from({ length: line.length }, (_, position) => {
-    const now = playback(graph, line);
+    const now = createPlayback(graph, line);
     now.seek(position);
     assert.deepEqual(stateOf(now), expectedState(graph, run, position), `seed ${seed}, position ${position}`);
     return stateOf(now);
   });
-  const now = playback(graph, line);
+  const now = createPlayback(graph, line);
   const shown = stateOf(now);
   const random = randomFrom(seed);
   const there = Array.from({ length: line.length }, (_, p) => p);
@@ -219,7 +219,7 @@ function stateOf(now) {
   const { count, edgeCount } = now.graph;
   const node = (/** @type {unknown} */ _, /** @type {number} */ i) => {
     const { state, met, of, value } = now.gradient(i);
-    return `${now.known(i)} ${now.value(i)} ${state} ${met}/${of} ${value}`;
+    return `${now.isComputed(i)} ${now.value(i)} ${state} ${met}/${of} ${value}`;
   };
   return {
     nodes: Array.from({ length: count }, node),
@@ -271,13 +271,13 @@ function expectedState(graph, run, position) {
 
 test("a step in a graph of 20,000 nodes visits only its own nodes and edges", () => {
   const graph = decode(chainTrace(20_000));
-  const now = playback(graph, timeline(graph));
+  const now = createPlayback(graph, createTimeline(graph));
   for (let p = 1; p <= now.timeline.last; p += 1) {
     const { nodes, edges } = now.seek(p);
     assert.ok(nodes.length <= 5 && edges.length <= 4);
     now.gradient(nodes[0]);
   }
-  assert.equal(pretty(/** @type {number} */ (now.gradient(0).value)), "1.0");
+  assert.equal(formatPretty(/** @type {number} */ (now.gradient(0).value)), "1.0");
 });
 
 /** x + 1 + 1 + … @param {number} count */

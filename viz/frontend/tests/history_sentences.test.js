@@ -1,11 +1,11 @@
 /** The description of each moment for screen readers. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { inWords, playback, timeline } from "../src/model/history.js";
+import { describeQuantity, createPlayback, createTimeline } from "../src/model/history.js";
 import { decode } from "../src/model/trace.js";
 import { scalarTrace, shared } from "./helpers.js";
 
-const played = (graph = shared()) => playback(graph, timeline(graph));
+const played = (graph = shared()) => createPlayback(graph, createTimeline(graph));
 
 const SENTENCES = [
   "Step 0 of 12, start: 2 leaves and 1 constant are known.",
@@ -46,7 +46,7 @@ test("an op that raised is described", () => {
   told.seek(1);
   const why = "the inner sizes 3 and 4 differ.";
   assert.equal(told.sentence(), `Step 1 of 1, forward: mul of a = 1.0 and b = 2.0 failed: ${why}`);
-  assert.equal(told.known(2), false);
+  assert.equal(told.isComputed(2), false);
 });
 
 test("arrays are described", () => {
@@ -102,8 +102,8 @@ test("a value that was not stored is described", () => {
 test("a constant array is described as such, unless it has a NaN", () => {
   const array = { shape: [3], dtype: "float32", size: 3, rows: 1, cols: 3, cells: new Float64Array([4, 4, NaN]) };
   const figures = { step: null, min: 4, max: 4, mean: 4, std: 0, hist: [], nan: 0, inf: 0 };
-  assert.equal(inWords({ ...array, ...figures }), "an array of 3, all 4.0");
-  assert.equal(inWords({ ...array, ...figures, nan: 1 }), "an array of 3 from 4.0 to 4.0, 1 NaN");
+  assert.equal(describeQuantity({ ...array, ...figures }), "an array of 3, all 4.0");
+  assert.equal(describeQuantity({ ...array, ...figures, nan: 1 }), "an array of 3 from 4.0 to 4.0, 1 NaN");
 });
 
 test("the first three of many operands are named, the others counted", () => {

@@ -22,7 +22,7 @@ test("an empty graph has no size, and one node fills the drawing", () => {
 });
 
 test("a link between given ports is level if nothing else pulls", () => {
-  const drawn = layout([[60, 100], [60, 120]], [[0, 1]], { ports: { leave: [35], arrive: [-40] } });
+  const drawn = layout([[60, 100], [60, 120]], [[0, 1]], { ports: { leaveOffset: [35], arriveOffset: [-40] } });
   assert.deepEqual(drawn.routes, [[[60, 85], [108, 85]]]);
 });
 

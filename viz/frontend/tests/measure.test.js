@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { pretty } from "../src/base/notation.js";
+import { formatPretty } from "../src/base/notation.js";
 import { fitNumber, fitText, textWidth } from "../src/base/measure.js";
 
 test("widths are those of notation.py", () => {
@@ -33,6 +33,6 @@ test("a number loses digits until it fits", () => {
 });
 
 test("a number loses its point before a digit, and only as many digits as needed", () => {
-  const fitted = [-11, 121, 1089, 123456, 1.25, 12345.6, 1e9, -0.0000123].map((x) => fitNumber(x, 31.7, 11, pretty));
+  const fitted = [-11, 121, 1089, 123456, 1.25, 12345.6, 1e9, -0.0000123].map((x) => fitNumber(x, 31.7, 11, formatPretty));
   assert.deepEqual(fitted, ["−11", "121", "1089", "123456", "1.25", "12346", "1e+09", "−1e−05"]);
 });

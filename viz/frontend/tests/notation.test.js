@@ -2,14 +2,14 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formulaMathML, formulaText, number, pretty, shortenName, subscript } from "../src/base/notation.js";
+import { formulaMathML, formulaText, formatNumber, formatPretty, shortenName, subscript } from "../src/base/notation.js";
 
 test("numbers have six digits, ties round to even", () => {
-  const written = [2, 0.1 + 0.2, -0, 1e-7, 123456789, -Infinity, null, NaN, 100000.5, 100001.5, 999999.5].map(number);
+  const written = [2, 0.1 + 0.2, -0, 1e-7, 123456789, -Infinity, null, NaN, 100000.5, 100001.5, 999999.5].map(formatNumber);
   assert.deepEqual(written, [
     ...["2.0", "0.3", "0.0", "1e-07", "1.23457e+08", "-inf", "—", "nan", "100000.0", "100002.0", "1e+06"],
   ]);
-  assert.deepEqual([-3, Infinity, NaN, -1e-7].map(pretty), ["−3.0", "∞", "NaN", "−1e−07"]);
+  assert.deepEqual([-3, Infinity, NaN, -1e-7].map(formatPretty), ["−3.0", "∞", "NaN", "−1e−07"]);
 });
 
 test("names are truncated, subscripts kept", () => {

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { playback, timeline } from "../src/model/history.js";
-import { diagnose, parseNumber, questionAt, sameNumber } from "../src/model/predict.js";
+import { createPlayback, createTimeline } from "../src/model/history.js";
+import { diagnose, parseNumber, questionAt, matchesDigits } from "../src/model/predict.js";
 import { decode } from "../src/model/trace.js";
 import { randomTrace, scalarTrace } from "./helpers.js";
 
 /** @param {Parameters<typeof scalarTrace>[0]} build @param {number} position */
 function played(build, position) {
   const graph = decode(scalarTrace(build));
-  const now = playback(graph, timeline(graph));
+  const now = createPlayback(graph, createTimeline(graph));
   now.seek(position);
   return now;
 }
@@ -179,26 +179,26 @@ test("the forward pass leads to the first backward step; after the last there is
   const message = "Nothing to predict: no backward step follows, or its gradient is an array.";
   assert.throws(() => diagnose(1, now), { message });
   const forward = decode({ ...scalarTrace((t) => t.tanh(t.leaf("a", 1))), passes: [] });
-  assert.equal(questionAt(playback(forward, timeline(forward))), -1);
+  assert.equal(questionAt(createPlayback(forward, createTimeline(forward))), -1);
 });
 
 test("there are no questions about arrays and unknown values", () => {
   const data = scalarTrace((t) => t.tanh(t.leaf("a", 1)));
   data.edges.local = [null];
   const graph = decode(data);
-  assert.equal(questionAt(playback(graph, timeline(graph))), -1);
+  assert.equal(questionAt(createPlayback(graph, createTimeline(graph))), -1);
 });
 
 test("in random graphs the true value is right, and no mistake is", () => {
   for (let seed = 0; seed < 500; seed += 1) {
     const graph = decode(randomTrace(seed));
-    const now = playback(graph, timeline(graph));
+    const now = createPlayback(graph, createTimeline(graph));
     for (let p = now.timeline.seed; p >= 0 && p < now.timeline.last; p += 1) {
       now.seek(p);
       const { contribution, total, before } = now.moment(p + 1);
       assert.equal(diagnose(Number(total), now).verdict, "right");
       assert.equal(diagnose(Number(Number(total).toPrecision(3)), now).verdict, "right");
-      if (before === null || sameNumber(Number(contribution), Number(total), Math.abs(Number(before)))) continue;
+      if (before === null || matchesDigits(Number(contribution), Number(total), Math.abs(Number(before)))) continue;
       assert.equal(diagnose(Number(contribution), now).verdict, "accumulation");
     }
   }
@@ -206,9 +206,9 @@ test("in random graphs the true value is right, and no mistake is", () => {
 
 test("three digits are enough", () => {
   const pairs = [[0.42, 0.419974], [0.333, 1 / 3], [1.995, 2], [10, 9.996], [-1.23e-7, -1.2345e-7], [0, 0]];
-  for (const [answer, number] of pairs) assert.equal(sameNumber(answer, number), true, `${answer} for ${number}`);
+  for (const [answer, number] of pairs) assert.equal(matchesDigits(answer, number), true, `${answer} for ${number}`);
   for (const [answer, number] of [[0.33, 1 / 3], [2.01, 2], [0.001, 0], [0, 0.001], [Infinity, 1], [1, NaN]]) {
-    assert.equal(sameNumber(answer, number), false, `${answer} for ${number}`);
+    assert.equal(matchesDigits(answer, number), false, `${answer} for ${number}`);
   }
 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { plainDigits } from "../src/base/notation.js";
-import { outermost, pathOf, search } from "../src/model/search.js";
+import { outermostMatch, blockPath, search } from "../src/model/search.js";
 import { decode } from "../src/model/trace.js";
 import { scalarTrace } from "./helpers.js";
 
@@ -92,9 +92,9 @@ test("the best 50 are returned", () => {
 
 test("scopes have paths, and the outermost match is found", () => {
   const graph = net();
-  assert.deepEqual(graph.blocks.map((_, at) => pathOf(graph, at)), ["", "layer1", "layer1/cell", "layer2"]);
-  assert.deepEqual([...outermost(graph.blocks, [false, true, true, false])], [-1, 1, 1, -1]);
-  assert.deepEqual([...outermost(graph.blocks, [false, false, true, true])], [-1, -1, 2, 3]);
+  assert.deepEqual(graph.blocks.map((_, at) => blockPath(graph, at)), ["", "layer1", "layer1/cell", "layer2"]);
+  assert.deepEqual([...outermostMatch(graph.blocks, [false, true, true, false])], [-1, 1, 1, -1]);
+  assert.deepEqual([...outermostMatch(graph.blocks, [false, false, true, true])], [-1, -1, 2, 3]);
   assert.equal(plainDigits("w₁₂ v₀"), "w12 v0");
 });
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 
-import { answerStep, asked, setPredicting } from "../src/panels/predicting.js";
+import { checkAnswer, questionPosition, setPredicting } from "../src/panels/prediction.js";
 import * as act from "../src/panels/session.js";
 import { decode } from "../src/model/trace.js";
 import { firstLeaf, scalarLeaves, sliderRange } from "../src/panels/whatif.js";
@@ -106,14 +106,14 @@ test("playing stops at a breakpoint and reports it", (context) => {
   context.after(() => mock.timers.reset());
   mock.timers.enable({ apis: ["setTimeout"] });
   const { s } = product({ position: 0 });
-  act.setStops(s, [{ kind: "second-contribution", value: null }]);
+  act.setBreakpoints(s, [{ kind: "second-contribution", value: null }]);
   act.setPlaying(s, true);
   wait();
   assert.equal(s.playing, false);
   const moment = s.playback.moment();
   assert.deepEqual([moment.met, moment.of, s.graph.title(moment.node)], [2, 2, "a"]);
-  assert.match(s.stopped, /second contribution/);
-  assert.deepEqual(act.stopPositions(s), [s.playback.position]);
+  assert.match(s.stopMessage, /second contribution/);
+  assert.deepEqual(act.breakpointPositions(s), [s.playback.position]);
 });
 
 test("playing without breakpoints continues to the end, then restarts", (context) => {
@@ -130,12 +130,12 @@ test("playing without breakpoints continues to the end, then restarts", (context
 
 test("a changed leaf is propagated forward and backward, and can be reset", () => {
   const { s } = product();
-  act.override(s, 0, 5);
+  act.setOverride(s, 0, 5);
   assert.equal(s.playback.numbers.value[s.root], -10);
   act.moveTo(s, act.lastPosition(s));
   assert.equal(s.playback.gradient(1).value, 5);
-  act.override(s, 0, null);
-  assert.equal(s.playback.numbers, s.base);
+  act.setOverride(s, 0, null);
+  assert.equal(s.playback.numbers, s.recorded);
 });
 
 test("selecting a node inside a closed block opens it", () => {
@@ -149,16 +149,16 @@ test("selecting a node inside a closed block opens it", () => {
 test("predict mode does not go beyond the last answer", () => {
   const { s } = product({ position: 0 });
   setPredicting(s, true);
-  assert.equal(s.playback.position, s.line.seed);
+  assert.equal(s.playback.position, s.timeline.seed);
   act.moveTo(s, act.lastPosition(s));
-  assert.equal(s.playback.position, s.line.seed);
-  const first = asked(s);
-  assert.equal(answerStep(s, 17).verdict === "right", false);
+  assert.equal(s.playback.position, s.timeline.seed);
+  const first = questionPosition(s);
+  assert.equal(checkAnswer(s, 17).verdict === "right", false);
   assert.equal(s.playback.position, first - 1);
-  assert.equal(answerStep(s, s.playback.moment(first).total).verdict, "right");
+  assert.equal(checkAnswer(s, s.playback.moment(first).total).verdict, "right");
   assert.equal(s.playback.position, first);
   assert.deepEqual([s.score.right, s.score.asked], [0, 1]);
-  answerStep(s, s.playback.moment(asked(s)).total);
+  checkAnswer(s, s.playback.moment(questionPosition(s)).total);
   assert.deepEqual([s.score.right, s.score.asked], [1, 2]);
   setPredicting(s, false);
   act.moveTo(s, act.lastPosition(s));
@@ -191,9 +191,9 @@ test("only scalar leaves have sliders", () => {
 test("the user may step back while predicting, and answers the same question", () => {
   const { s } = product({ position: 0 });
   setPredicting(s, true);
-  const question = asked(s);
+  const question = questionPosition(s);
   act.moveTo(s, 0);
-  assert.equal(asked(s), question);
-  assert.equal(answerStep(s, s.playback.moment(question).total).verdict, "right");
+  assert.equal(questionPosition(s), question);
+  assert.equal(checkAnswer(s, s.playback.moment(question).total).verdict, "right");
   assert.equal(s.playback.position, question);
 });

@@ -3,7 +3,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 import { PALETTE } from "../src/drawing/palette.js";
 import { shellStyle } from "../src/panels/shellstyle.js";
-import { drawingStyle, themeOf } from "../src/drawing/style.js";
+import { drawingStyle, detectTheme } from "../src/drawing/style.js";
 
 /** @param {Record<string, string>} attributes @returns {any} */
 const element = (attributes) => ({
@@ -11,7 +11,7 @@ const element = (attributes) => ({
   classList: { contains: (/** @type {string} */ name) => (attributes.class ?? "").split(" ").includes(name) },
 });
 /** @param {Record<string, string>} html @param {Record<string, string>} [body] */
-const theme = (html, body = {}) => themeOf({ html: element(html), body: element(body) });
+const theme = (html, body = {}) => detectTheme({ html: element(html), body: element(body) });
 
 test("the page's theme takes precedence", () => {
   assert.equal(theme({}, { "data-jp-theme-light": "false" }), "dark");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { timeline } from "../src/model/history.js";
-import { stationsOf } from "../src/model/tours.js";
+import { createTimeline } from "../src/model/history.js";
+import { readStops } from "../src/model/tours.js";
 import { decode } from "../src/model/trace.js";
 import { scalarTrace } from "./helpers.js";
 
@@ -14,7 +14,7 @@ function stations(tours, more = {}) {
     return t.scope("last", () => t.scope("cell", () => t.mul(t.add(c, t.constant(1)), a, "y")));
   });
   const graph = decode({ ...data, tours, ...more });
-  return stationsOf(graph, timeline(graph));
+  return readStops(graph, createTimeline(graph));
 }
 
 test("a trace without a tour has no stops", () => {

@@ -34,7 +34,7 @@ test("columns become typed arrays", () => {
 
 test("outgoing edges are found, two for a*a", () => {
   const graph = decode(small());
-  const outs = [0, 1, 2, 3].map((node) => [...graph.outs(node)]);
+  const outs = [0, 1, 2, 3].map((node) => [...graph.outgoing(node)]);
   assert.deepEqual(outs, [[0, 1], [2], [3], []]);
 });
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from minigrad_viz.layout.layered import Layout, Point, Ports, arrange, check_sizes, tidy_route
+from minigrad_viz.layout.layered import Layout, Point, Ports, check_sizes, compute_layout, simplify_route
 
 __all__ = ["Nested", "nest"]
 
@@ -53,15 +53,15 @@ def nest(
     An item that contains others is an open block, drawn as a frame. Its size is that of its header, the strip on top in
     which nothing else is drawn; the frame is at least that wide. The size of any other item is that of its box. A block
     precedes its parts. `edges` (from, to) connect items that are not frames; the edges into one item are its inputs, in
-    slot order. Of `ports`, only `wires`, `leave` and `arrive` are used. Coordinates are rounded to 0.01.
+    slot order. Of `ports`, only `wires`, `leave_offset` and `arrive_offset` are used. Coordinates are rounded to 0.01.
 
     Raises ValueError for an item that precedes its block, for an edge that ends at a frame or at no item, for edges
     that form a cycle between blocks, and for sizes as `layout` does.
 
-    >>> drawn = nest([(40.0, 30.0), (60.0, 18.0), (40.0, 30.0)], [-1, -1, 1], [(0, 2)])
-    >>> drawn.boxes[1], drawn.boxes[2]
+    >>> result = nest([(40.0, 30.0), (60.0, 18.0), (40.0, 30.0)], [-1, -1, 1], [(0, 2)])
+    >>> result.boxes[1], result.boxes[2]
     ((88.0, 0.0, 100.0, 72.0), (136.0, 30.0, 40.0, 30.0))
-    >>> drawn.routes  # through the port at (88, 45)
+    >>> result.routes  # through the port at (88, 45)
     [[(40.0, 45.0), (136.0, 45.0)]]
     """
     ports = ports or Ports()
@@ -69,7 +69,7 @@ def nest(
     frames, depths = _open_frames(outer)
     hops = _split_edges(outer, edges, frames, depths, ports)
     for item in sorted(frames, reverse=True):
-        _arrange_frame(frames, item, sizes, ports, (gap_x, gap_y, padding))
+        _layout_frame(frames, item, sizes, ports, (gap_x, gap_y, padding))
     boxes = _place_items(sizes, outer, frames)
     routes = [_join_hops(path, frames) for path in hops]
     rounded = [(round(x, 2), round(y, 2), round(width, 2), round(height, 2)) for x, y, width, height in boxes]
@@ -78,7 +78,7 @@ def nest(
 
 class _Hop(NamedTuple):
     wire: int
-    begin: int  # the part where it starts, or _PORT
+    start: int  # the part where it starts, or _PORT
     end: int  # the part where it ends, or _PORT
     edge: int  # one of its edges; the only one if it ends at an item that is not a frame
 
@@ -88,22 +88,23 @@ class _Frame:
     """An open block. Its nodes in the layout are its entries, its parts, then its exits."""
 
     parts: list[int] = field(default_factory=list)  # its direct items, in tape order
-    node: dict[int, int] = field(default_factory=dict)  # by part
+    node_of_part: dict[int, int] = field(default_factory=dict)  # by part
     hops: list[_Hop] = field(default_factory=list)
-    shared: dict[tuple[int, int, int], int] = field(
-        default_factory=dict
-    )  # by wire, begin and end: the hop of many edges
+    # By wire, begin and end: the hop of many edges.
+    shared_hops: dict[tuple[int, int, int], int] = field(default_factory=dict)
     entries: dict[int, int] = field(default_factory=dict)  # by wire: the depth of the entering value
-    entry: dict[int, float] = field(default_factory=dict)  # by wire: the offset of its entry below the frame's centre
-    exit: dict[int, float] = field(default_factory=dict)  # by wire: the offset of its exit below the frame's centre
-    drawn: Layout | None = None
-    inner: Point = (0.0, 0.0)  # origin of the layout, relative to the frame's corner; later to the drawing's
+    # By wire: the offset of its entry below the frame's centre.
+    entry_offset: dict[int, float] = field(default_factory=dict)
+    # By wire: the offset of its exit below the frame's centre.
+    exit_offset: dict[int, float] = field(default_factory=dict)
+    layout: Layout | None = None
+    origin: Point = (0.0, 0.0)  # origin of the layout, relative to the frame's corner; later to the drawing's
     width: float = 0.0
     height: float = 0.0
 
 
 def _open_frames(outer: Sequence[int]) -> tuple[dict[int, _Frame], list[int]]:
-    """Return the frames by item, each after its outer one, and the number of frames around each item."""
+    """Return the frame of each open block, outer ones first, and the nesting depth of each item."""
     frames = {_ROOT: _Frame()}
     depths: list[int] = []
     for item, block in enumerate(outer):
@@ -122,41 +123,45 @@ def _split_edges(
 ) -> list[list[tuple[int, int]]]:
     """Add the hops of all edges to their frames. Return by edge its hops in order: the frame, and the index there."""
     wires: dict[tuple[int, float, int], int] = {}
-    far = _value_depths(len(outer), edges, frames)
+    depth_of_value = _value_depths(len(outer), edges, frames)
     paths = []
     for edge, (source, target) in enumerate(edges):
-        leave = ports.leave[edge] if ports.leave is not None else None
+        leave = ports.leave_offset[edge] if ports.leave_offset is not None else None
         wire = wires.setdefault(
             (source, leave or 0.0, ports.wires[edge] if ports.wires is not None else source), len(wires)
         )
-        one, two = source, target
-        way_out: list[tuple[int, _Hop]] = []
-        way_in: list[tuple[int, _Hop]] = []
-        while outer[one] != outer[two]:
-            if depths[one] >= depths[two]:
-                way_out.append((outer[one], _Hop(wire, one, _PORT, edge)))
-                one = outer[one]
+        source_item, target_item = source, target
+        leaving_hops: list[tuple[int, _Hop]] = []
+        entering_hops: list[tuple[int, _Hop]] = []
+        while outer[source_item] != outer[target_item]:
+            if depths[source_item] >= depths[target_item]:
+                leaving_hops.append((outer[source_item], _Hop(wire, source_item, _PORT, edge)))
+                source_item = outer[source_item]
             else:
-                way_in.append((outer[two], _Hop(wire, _PORT, two, edge)))
-                two = outer[two]
-        way = [*way_out, (outer[one], _Hop(wire, one, two, edge)), *reversed(way_in)]
-        paths.append([(item, _add_hop(frames, item, hop, far[source])) for item, hop in way])
+                entering_hops.append((outer[target_item], _Hop(wire, _PORT, target_item, edge)))
+                target_item = outer[target_item]
+        path = [
+            *leaving_hops,
+            (outer[source_item], _Hop(wire, source_item, target_item, edge)),
+            *reversed(entering_hops),
+        ]
+        paths.append([(item, _add_hop(frames, item, hop, depth_of_value[source])) for item, hop in path])
     return paths
 
 
-def _add_hop(frames: Mapping[int, _Frame], item: int, hop: _Hop, far: int) -> int:
+def _add_hop(frames: Mapping[int, _Frame], item: int, hop: _Hop, depth: int) -> int:
     """Return the index of the hop in frame `item`; a new one unless it is shared."""
     frame = frames[item]
-    if hop.begin == _PORT:
-        frame.entries.setdefault(hop.wire, far)
+    if hop.start == _PORT:
+        frame.entries.setdefault(hop.wire, depth)
     if hop.end == _PORT:
-        frame.exit.setdefault(hop.wire, 0.0)
-    number = len(frame.hops)
+        frame.exit_offset.setdefault(hop.wire, 0.0)
+    index = len(frame.hops)
     if hop.end == _PORT or hop.end in frames:
-        number = frame.shared.setdefault((hop.wire, hop.begin, hop.end), number)
-    if number == len(frame.hops):
+        index = frame.shared_hops.setdefault((hop.wire, hop.start, hop.end), index)
+    if index == len(frame.hops):
         frame.hops.append(hop)
-    return number
+    return index
 
 
 def _value_depths(items: int, edges: Edges, frames: Mapping[int, _Frame]) -> list[int]:
@@ -166,13 +171,13 @@ def _value_depths(items: int, edges: Edges, frames: Mapping[int, _Frame]) -> lis
         if source not in inputs or target not in inputs:
             raise ValueError(f"edge ({source}, {target}) must connect two of {items} items that are not frames")
         inputs[target].append(source)
-    far = [0] * items
-    for item in _inputs_first(inputs):
-        far[item] = max((far[source] + 1 for source in inputs[item]), default=0)
-    return far
+    depth = [0] * items
+    for item in _topological_order(inputs):
+        depth[item] = max((depth[source] + 1 for source in inputs[item]), default=0)
+    return depth
 
 
-def _inputs_first(inputs: Mapping[int, Iterable[int]]) -> list[int]:
+def _topological_order(inputs: Mapping[int, Iterable[int]]) -> list[int]:
     """Return the items in topological order, otherwise in key order."""
     order: list[int] = []
     state = dict.fromkeys(inputs, "new")
@@ -199,25 +204,27 @@ def _inputs_first(inputs: Mapping[int, Iterable[int]]) -> list[int]:
 # -- Frames are laid out from the innermost outwards --------------------------------------------
 
 
-def _arrange_frame(
+def _layout_frame(
     frames: Mapping[int, _Frame], item: int, sizes: Sequence[Point], ports: Ports, gaps: tuple[float, float, float]
 ) -> None:
     """Lay out the parts of a frame, after the frames inside it, and compute its size and the heights of its ports."""
     frame, (gap_x, gap_y, padding) = frames[item], gaps
     inputs: dict[int, list[int]] = {part: [] for part in frame.parts}
     for hop in frame.hops:
-        if hop.begin != _PORT and hop.end != _PORT:
-            inputs[hop.end].append(hop.begin)
-    frame.node = {part: at for at, part in enumerate(_inputs_first(inputs), len(frame.entries))}
-    entry = {wire: at for at, wire in enumerate(frame.entries)}
-    leaving = {wire: at for at, wire in enumerate(frame.exit, len(entry) + len(frame.node))}
-    parts = [(frames[part].width, frames[part].height) if part in frames else sizes[part] for part in frame.node]
-    drawn = frame.drawn = arrange(
-        [*[(0.0, 0.0)] * len(entry), *parts, *[(0.0, 0.0)] * len(leaving)],
+        if hop.start != _PORT and hop.end != _PORT:
+            inputs[hop.end].append(hop.start)
+    frame.node_of_part = {part: at for at, part in enumerate(_topological_order(inputs), len(frame.entries))}
+    entry_nodes = {wire: at for at, wire in enumerate(frame.entries)}
+    exit_nodes = {wire: at for at, wire in enumerate(frame.exit_offset, len(entry_nodes) + len(frame.node_of_part))}
+    parts = [
+        (frames[part].width, frames[part].height) if part in frames else sizes[part] for part in frame.node_of_part
+    ]
+    result = frame.layout = compute_layout(
+        [*[(0.0, 0.0)] * len(entry_nodes), *parts, *[(0.0, 0.0)] * len(exit_nodes)],
         [
             (
-                entry[hop.wire] if hop.begin == _PORT else frame.node[hop.begin],
-                leaving[hop.wire] if hop.end == _PORT else frame.node[hop.end],
+                entry_nodes[hop.wire] if hop.start == _PORT else frame.node_of_part[hop.start],
+                exit_nodes[hop.wire] if hop.end == _PORT else frame.node_of_part[hop.end],
             )
             for hop in frame.hops
         ],
@@ -226,15 +233,15 @@ def _arrange_frame(
         _inner_ports(frames, frame, ports),
     )
     if item == _ROOT:
-        frame.width, frame.height = drawn.width, drawn.height
+        frame.width, frame.height = result.width, result.height
         return
     header = sizes[item]
-    frame.inner = (0.0 if entry else padding, header[1] + padding)
-    frame.width = max(frame.inner[0] + drawn.width + (0.0 if leaving else padding), header[0])
-    frame.height = frame.inner[1] + drawn.height + padding
-    for heights, nodes in ((frame.entry, entry), (frame.exit, leaving)):
+    frame.origin = (0.0 if entry_nodes else padding, header[1] + padding)
+    frame.width = max(frame.origin[0] + result.width + (0.0 if exit_nodes else padding), header[0])
+    frame.height = frame.origin[1] + result.height + padding
+    for heights, nodes in ((frame.entry_offset, entry_nodes), (frame.exit_offset, exit_nodes)):
         for wire, node in nodes.items():
-            heights[wire] = frame.inner[1] + drawn.centers[node][1] - frame.height / 2
+            heights[wire] = frame.origin[1] + result.centers[node][1] - frame.height / 2
 
 
 def _inner_ports(frames: Mapping[int, _Frame], frame: _Frame, ports: Ports) -> Ports:
@@ -242,17 +249,17 @@ def _inner_ports(frames: Mapping[int, _Frame], frame: _Frame, ports: Ports) -> P
     leave: list[float | None] = []
     arrive: list[float | None] = []
     for hop in frame.hops:
-        if hop.begin in frames:
-            leave.append(frames[hop.begin].exit[hop.wire])
+        if hop.start in frames:
+            leave.append(frames[hop.start].exit_offset[hop.wire])
         else:
-            leave.append(None if hop.begin == _PORT or ports.leave is None else ports.leave[hop.edge])
+            leave.append(None if hop.start == _PORT or ports.leave_offset is None else ports.leave_offset[hop.edge])
         if hop.end in frames:
-            arrive.append(frames[hop.end].entry[hop.wire])
+            arrive.append(frames[hop.end].entry_offset[hop.wire])
         else:
-            arrive.append(None if hop.end == _PORT or ports.arrive is None else ports.arrive[hop.edge])
+            arrive.append(None if hop.end == _PORT or ports.arrive_offset is None else ports.arrive_offset[hop.edge])
     first = dict(enumerate(frame.entries.values()))
-    inside = len(first) + len(frame.node)
-    return Ports([hop.wire for hop in frame.hops], leave, arrive, first, range(inside, inside + len(frame.exit)))
+    inside = len(first) + len(frame.node_of_part)
+    return Ports([hop.wire for hop in frame.hops], leave, arrive, first, range(inside, inside + len(frame.exit_offset)))
 
 
 # -- The frames are combined ----------------------------------------------------------------
@@ -262,16 +269,16 @@ def _place_items(sizes: Sequence[Point], outer: Sequence[int], frames: Mapping[i
     """Return the boxes of all items, from the outermost inwards."""
     boxes = []
     for item, block in enumerate(outer):
-        around = frames[block]
-        assert around.drawn is not None
-        x, y = around.drawn.centers[around.node[item]]
+        outer_frame = frames[block]
+        assert outer_frame.layout is not None
+        x, y = outer_frame.layout.centers[outer_frame.node_of_part[item]]
         width, height = sizes[item]
         if item in frames:
             width, height = frames[item].width, frames[item].height
-        left, top = around.inner[0] + x - width / 2, around.inner[1] + y - height / 2
+        left, top = outer_frame.origin[0] + x - width / 2, outer_frame.origin[1] + y - height / 2
         if item in frames:
             frame = frames[item]
-            frame.inner = (left + frame.inner[0], top + frame.inner[1])
+            frame.origin = (left + frame.origin[0], top + frame.origin[1])
         boxes.append((left, top, width, height))
     return boxes
 
@@ -282,10 +289,10 @@ def _join_hops(path: list[tuple[int, int]], frames: Mapping[int, _Frame]) -> lis
     If a title makes a frame wider than its contents, the edge continues level to the border.
     """
     points: list[Point] = []
-    for item, number in path:
+    for item, hop_index in path:
         frame = frames[item]
-        assert frame.drawn is not None
-        route = [(frame.inner[0] + x, frame.inner[1] + y) for x, y in frame.drawn.routes[number]]
+        assert frame.layout is not None
+        route = [(frame.origin[0] + x, frame.origin[1] + y) for x, y in frame.layout.routes[hop_index]]
         for x, y in route[1:] if points else route:
             points.append((x, points[-1][1] if points and abs(y - points[-1][1]) < 1e-6 else y))
-    return tidy_route(points)
+    return simplify_route(points)

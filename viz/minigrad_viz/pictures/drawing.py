@@ -7,17 +7,17 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from minigrad.core.errors import ArgumentError
+from minigrad_viz.pictures.file_writers import FileWriter, check_positive, check_theme, is_positive_int, save
 from minigrad_viz.pictures.graphviz import digraph
-from minigrad_viz.pictures.html import figure, page, state_of
-from minigrad_viz.pictures.moments import drawn
+from minigrad_viz.pictures.html import figure, page, player_state
+from minigrad_viz.pictures.moments import render_moment
 from minigrad_viz.pictures.palette import Theme
-from minigrad_viz.pictures.rendering import pdf, png
-from minigrad_viz.pictures.saving import FileWriter, is_whole, number_of, save, theme_of
+from minigrad_viz.pictures.rendering import render_pdf, render_png
 from minigrad_viz.pictures.text import table
-from minigrad_viz.pictures.tikz import tikz
-from minigrad_viz.trace import Trace, placed, to_trace
+from minigrad_viz.pictures.tikz import render_tikz
+from minigrad_viz.trace import Trace, to_trace, trace_with_indices
 from minigrad_viz.trace.history import Moment, Timeline
-from minigrad_viz.trace.models import beginning
+from minigrad_viz.trace.models import initial_state
 from minigrad_viz.trace.positions import position_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Drawing", "draw", "export", "to_json"]
 
-_PAPER = ".mg .page{fill:#ffffff;stroke:none}.mg .ground{fill:#ffffff}"
+_PAPER_CSS = ".mg .page{fill:#ffffff;stroke:none}.mg .ground{fill:#ffffff}"
 
 
 class Drawing:
@@ -45,30 +45,32 @@ class Drawing:
 
     def svg(self, theme: Theme | None = None) -> str:
         """Return the drawing as SVG. It follows the user's light or dark theme unless `theme` is given."""
-        return drawn(self.trace, self.blocks, self.now, theme_of(theme)).svg
+        return render_moment(self.trace, self.blocks, self.now, check_theme(theme)).svg
 
     def png(self, theme: Theme | None = None, scale: float | None = None, width: int | None = None) -> bytes:
         """Return the drawing as PNG, `scale` times the size of the SVG (default: 2) or `width` pixels wide."""
-        picture = drawn(self.trace, self.blocks, self.now, theme_of(theme) or "light")
+        picture = render_moment(self.trace, self.blocks, self.now, check_theme(theme) or "light")
         if width is not None and scale is not None:
             raise ArgumentError(
                 "save: got both scale and width, and either one sets the size.\n  Pass only one of them."
             )
-        if width is not None and not is_whole(width):
+        if width is not None and not is_positive_int(width):
             raise ArgumentError(
                 f"save: width must be a positive integer, in pixels, but got {width!r}.\n  Write width=1200."
             )
-        zoom = number_of(2 if scale is None else scale, "scale") if width is None else width / picture.width
-        return png(picture.svg, (max(1, round(picture.width * zoom)), max(1, round(picture.height * zoom))))
+        zoom = check_positive(2 if scale is None else scale, "scale") if width is None else width / picture.width
+        return render_png(picture.svg, (max(1, round(picture.width * zoom)), max(1, round(picture.height * zoom))))
 
     def pdf(self, theme: Theme | None = None) -> bytes:
         """Return the drawing as PDF for print: on a white page, without a border, with selectable text."""
-        more = _PAPER if theme_of(theme) != "dark" else ".mg .page{stroke:none}"
-        return pdf(drawn(self.trace, self.blocks, self.now, theme or "light", more), self.trace.sentence())
+        css = _PAPER_CSS if check_theme(theme) != "dark" else ".mg .page{stroke:none}"
+        return render_pdf(
+            render_moment(self.trace, self.blocks, self.now, theme or "light", css), self.trace.sentence()
+        )
 
     def tex(self, theme: Theme | None = None) -> str:
         """Return the drawing as a LaTeX document that uses TikZ."""
-        return tikz(self.trace, self.blocks, self.now, theme_of(theme))
+        return render_tikz(self.trace, self.blocks, self.now, check_theme(theme))
 
     def text(self) -> str:
         """Return the drawing as a text table."""
@@ -76,7 +78,7 @@ class Drawing:
 
     def html(self, theme: Theme | None = None) -> str:
         """Return a self-contained page with the player, all values and the backward pass step by step."""
-        return page(self.trace, self.state, self.blocks, self.now, theme_of(theme))
+        return page(self.trace, self.state, self.blocks, self.now, check_theme(theme))
 
     def json(self) -> str:
         """Return the trace as JSON."""
@@ -170,19 +172,19 @@ def draw(x: Any, *more: Any, expand: bool | Collection[str] | None = None, step:
       ∂v₁/∂a = a = 3.0
       ∂v₁/∂a = a = 3.0
     """
-    trace, places = placed(x, *more)
-    state = beginning(trace, expand) or {}
+    trace, indices = trace_with_indices(x, *more)
+    state = initial_state(trace, expand) or {}
     blocks = None if expand is None else state.get("expanded")
-    now = None if step is None else _moment(trace, places, step)
-    if now is not None:
-        state["position"] = now.position
-    return Drawing(trace, state or None, blocks, now)
+    moment = None if step is None else _moment_at(trace, indices, step)
+    if moment is not None:
+        state["position"] = moment.position
+    return Drawing(trace, state or None, blocks, moment)
 
 
-def _moment(trace: Trace, places: Mapping[Any, int], step: Any) -> Moment:
-    if trace.how:
+def _moment_at(trace: Trace, indices: Mapping[Any, int], step: Any) -> Moment:
+    if trace.execution:
         raise ArgumentError("draw: a captured step has no moments because it saves no values.\n  Omit step=.")
-    return Timeline(trace).at(position_of(trace, places, step, "draw"))
+    return Timeline(trace).at(position_of(trace, indices, step, "draw"))
 
 
 def export(x: Any, path: str | os.PathLike[str], **options: Any) -> None:
@@ -200,7 +202,7 @@ def export(x: Any, path: str | os.PathLike[str], **options: Any) -> None:
     ...     path.read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    (x if isinstance(x, Drawing) else Drawing(to_trace(x), state_of(x))).save(path, **options)
+    (x if isinstance(x, Drawing) else Drawing(to_trace(x), player_state(x))).save(path, **options)
 
 
 def to_json(x: Any, *more: Any) -> str:

@@ -7,94 +7,96 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from minigrad.core.packages import package
-from minigrad_viz.pictures.rendering import INSTEAD
+from minigrad.core.packages import import_package
+from minigrad_viz.pictures.rendering import ALTERNATIVE_HINT
 
-__all__ = ["gif", "mp4", "palette_of", "pixels"]
+__all__ = ["decode_png", "encode_gif", "encode_mp4", "make_palette"]
 
 _BT709 = "colorprim=bt709:transfer=bt709:colormatrix=bt709"  # the colour space that players assume
-_HUNDREDTH = Fraction(1, 100)  # the time base of GIF, in seconds
+_GIF_TIME_BASE = Fraction(1, 100)  # the time base of GIF, in seconds
 
 
-def pixels(data: bytes) -> Any:
+def decode_png(data: bytes) -> Any:
     """Decode a PNG to a uint8 array of shape (height, width, 4)."""
-    av = package("av", "save", INSTEAD)
+    av = import_package("av", "save", ALTERNATIVE_HINT)
     decoder = av.CodecContext.create("png", "r")
     frames = decoder.decode(av.Packet(data)) + decoder.decode(None)
     return frames[0].to_ndarray(format="rgba")
 
 
-def _frame(av: Any, pixels: Any, pts: int) -> Any:
+def _make_frame(av: Any, pixels: Any, pts: int) -> Any:
     """Return an array as a video frame with presentation timestamp `pts`, in the time base of its stream."""
     frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
     frame.pts = pts
     return frame
 
 
-def _source(av: Any, graph: Any, width: int, height: int, format: str) -> Any:
-    return graph.add_buffer(width=width, height=height, format=av.VideoFormat(format), time_base=_HUNDREDTH)
+def _add_source(av: Any, graph: Any, width: int, height: int, format: str) -> Any:
+    return graph.add_buffer(width=width, height=height, format=av.VideoFormat(format), time_base=_GIF_TIME_BASE)
 
 
-def palette_of(av: Any, stills: Sequence[Any]) -> Any:
+def make_palette(av: Any, stills: Sequence[Any]) -> Any:
     """Return a palette of 256 colours for some stills, as a video frame."""
     height, width = stills[0].shape[:2]
     graph = av.filter.Graph()
-    source = _source(av, graph, width, height, "rgb24")
+    source = _add_source(av, graph, width, height, "rgb24")
     sink = graph.add("buffersink")
     graph.link_nodes(source, graph.add("palettegen", "reserve_transparent=0"), sink).configure()
-    for at, still in enumerate(stills):
-        source.push(_frame(av, still, at))
+    for index, still in enumerate(stills):
+        source.push(_make_frame(av, still, index))
     source.push(None)
-    found = sink.pull()
-    found.pts = 0
-    return found
+    palette = sink.pull()
+    palette.pts = 0
+    return palette
 
 
-def _mapping(av: Any, palette: Any, width: int, height: int) -> tuple[Any, Any, Any]:
+def _palette_filter(av: Any, palette: Any, width: int, height: int) -> tuple[Any, Any, Any]:
     """Return a filter that quantises frames to a palette: its graph, which must stay alive, its source and its sink."""
     graph = av.filter.Graph()
-    source = _source(av, graph, width, height, "rgb24")
-    colours = _source(av, graph, palette.width, palette.height, palette.format.name)
-    mapping, sink = graph.add("paletteuse", "dither=none:diff_mode=rectangle"), graph.add("buffersink")
-    source.link_to(mapping, 0, 0)
-    colours.link_to(mapping, 0, 1)
-    mapping.link_to(sink)
+    source = _add_source(av, graph, width, height, "rgb24")
+    colours = _add_source(av, graph, palette.width, palette.height, palette.format.name)
+    quantiser, sink = graph.add("paletteuse", "dither=none:diff_mode=rectangle"), graph.add("buffersink")
+    source.link_to(quantiser, 0, 0)
+    colours.link_to(quantiser, 0, 1)
+    quantiser.link_to(sink)
     graph.configure()
     colours.push(palette)
     colours.push(None)
     return graph, source, sink
 
 
-def gif(
-    av: Any, frames: Iterator[tuple[Any, int]], size: tuple[int, int], palette: Any, fps: float, last: int
+def encode_gif(
+    av: Any, frames: Iterator[tuple[Any, int]], size: tuple[int, int], palette: Any, fps: float, last_duration: int
 ) -> bytes:
-    """Encode frames as GIF. `palette` is a palette frame, `last` the duration of the last frame, in frames."""
-    _graph, source, sink = _mapping(av, palette, *size)
-    made, seen = io.BytesIO(), 0
-    with av.open(made, "w", format="gif", options={"final_delay": str(round(100 * last / fps))}) as container:
+    """Encode frames as GIF. `palette` is a palette frame, `last_duration` the duration of the last frame, in frames."""
+    _graph, source, sink = _palette_filter(av, palette, *size)
+    output, elapsed_frames = io.BytesIO(), 0
+    with av.open(
+        output, "w", format="gif", options={"final_delay": str(round(100 * last_duration / fps))}
+    ) as container:
         stream = container.add_stream("gif", rate=100)
         stream.width, stream.height, stream.pix_fmt = *size, "pal8"
-        stream.time_base = _HUNDREDTH
+        stream.time_base = _GIF_TIME_BASE
         for pixels, count in frames:
-            source.push(_frame(av, pixels, round(100 * seen / fps)))
-            seen += count
+            source.push(_make_frame(av, pixels, round(100 * elapsed_frames / fps)))
+            elapsed_frames += count
             container.mux(stream.encode(sink.pull()))
         container.mux(stream.encode(None))
-    return made.getvalue()
+    return output.getvalue()
 
 
-def mp4(av: Any, frames: Iterator[tuple[Any, int]], size: tuple[int, int], fps: float) -> bytes:
+def encode_mp4(av: Any, frames: Iterator[tuple[Any, int]], size: tuple[int, int], fps: float) -> bytes:
     """Encode frames as MP4 (H.264) at a constant frame rate, which all players support."""
-    made = io.BytesIO()
-    with av.open(made, "w", format="mp4") as container:
+    output = io.BytesIO()
+    with av.open(output, "w", format="mp4") as container:
         stream = container.add_stream("libx264", rate=Fraction(fps).limit_denominator(1000))
         stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
         stream.options = {"crf": "18", "tune": "animation", "x264-params": _BT709}
-        seen = 0
+        frame_index = 0
         for pixels, count in frames:
             for _ in range(count):
-                frame = _frame(av, pixels, seen).reformat(format="yuv420p", dst_colorspace="ITU709")
+                frame = _make_frame(av, pixels, frame_index).reformat(format="yuv420p", dst_colorspace="ITU709")
                 container.mux(stream.encode(frame))
-                seen += 1
+                frame_index += 1
         container.mux(stream.encode(None))
-    return made.getvalue()
+    return output.getvalue()

@@ -13,99 +13,105 @@ from itertools import groupby, pairwise
 from typing import Any, Literal
 
 from minigrad.core.errors import ArgumentError
-from minigrad.core.packages import explained, package
+from minigrad.core.packages import explain_import_errors, import_package
 from minigrad_viz.pictures import encoding
-from minigrad_viz.pictures.curves import Point, short
-from minigrad_viz.pictures.moments import Stage, Traveller, stage_of
-from minigrad_viz.pictures.overlay import large_in, pill, pill_width
+from minigrad_viz.pictures.curves import Point, format_coordinate
+from minigrad_viz.pictures.file_writers import FileWriter, check_positive, check_theme, is_positive_int
+from minigrad_viz.pictures.moments import MovingGradient, Stage, make_stage
+from minigrad_viz.pictures.overlay import draw_pill, pill_scale_for, pill_width
 from minigrad_viz.pictures.palette import THEMES, Theme
-from minigrad_viz.pictures.rendering import INSTEAD, png
-from minigrad_viz.pictures.saving import FileWriter, is_whole, number_of, theme_of
-from minigrad_viz.pictures.scene import scene
+from minigrad_viz.pictures.rendering import ALTERNATIVE_HINT, render_png
+from minigrad_viz.pictures.scene import build_scene
 from minigrad_viz.trace import Trace
 from minigrad_viz.trace.history import Timeline
 from minigrad_viz.trace.positions import position_of
 
-__all__ = ["Film", "film_of", "point_on", "positions_of", "writers"]
+__all__ = ["Film", "film_positions", "film_writers", "make_film", "point_on"]
 
 Size = int | tuple[int, int]
 
-_CALM, _BRIEF, _LONGEST = 0.8, 0.25, 59.0  # seconds, as in `pace` of frontend/src/panels/session.js
-_TRAVEL = 0.6  # seconds that a pill moves along an edge; at most three quarters of a step
-_WIDE = 2400  # maximum width of a scene, in pixels, while blocks can be closed
-_FULL = 1920  # maximum default width, in pixels
-_STEPS = 8  # keyframes of a moving pill in animated SVG
+# Seconds, as in `pace` of frontend/src/panels/session.js.
+_STEP_SECONDS, _MIN_STEP_SECONDS, _MAX_SECONDS = 0.8, 0.25, 59.0
+_TRAVEL_SECONDS = 0.6  # seconds that a pill moves along an edge; at most three quarters of a step
+_MAX_SCENE_WIDTH = 2400  # maximum width of a scene, in pixels, while blocks can be closed
+_MAX_WIDTH = 1920  # maximum default width, in pixels
+_MOTION_KEYFRAMES = 8  # keyframes of a moving pill in animated SVG
 _FPS = 20
-_ANIMATED = (
+_ANIMATION_CSS = (
     ".v{visibility:hidden}.v.e{visibility:visible}"
     "@media (prefers-reduced-motion:no-preference){.v{animation:TIMEs step-end infinite}"
     ".t{animation-timing-function:linear}RULES}"
 )
 
 
-def positions_of(
+def film_positions(
     timeline: Timeline, start: int, stop: int, unit: Literal["edge", "op"], opened: Collection[int] = ()
 ) -> tuple[list[int], float]:
     """Return the positions to show from `start` to `stop`, and the seconds per position at speed 1.
 
     The film lasts at most a minute, with the last position shown twice. A long film skips steps, and all steps inside a
-    closed block, one that is not in `opened`.
+    closed block, one that is not in `open_blocks`.
     """
-    many = max(1, math.ceil((stop - start) * _BRIEF / _LONGEST))
-    found = [start]
-    while found[-1] < stop:
-        to = found[-1]
-        for _ in range(many):
-            to = timeline.next(to, unit)
-        if many > 1:
-            while to < stop and (block := _closed(timeline, to, opened)) and block == _closed(timeline, to + 1, opened):
-                to += 1
-        found.append(min(to, stop))
-    return found, min(_CALM, _LONGEST / (len(found) + 1))
+    stride = max(1, math.ceil((stop - start) * _MIN_STEP_SECONDS / _MAX_SECONDS))
+    positions = [start]
+    while positions[-1] < stop:
+        position = positions[-1]
+        for _ in range(stride):
+            position = timeline.next(position, unit)
+        if stride > 1:
+            while (
+                position < stop
+                and (block := _closed_block(timeline, position, opened))
+                and block == _closed_block(timeline, position + 1, opened)
+            ):
+                position += 1
+        positions.append(min(position, stop))
+    return positions, min(_STEP_SECONDS, _MAX_SECONDS / (len(positions) + 1))
 
 
-def _closed(timeline: Timeline, position: int, opened: Collection[int]) -> int:
+def _closed_block(timeline: Timeline, position: int, opened: Collection[int]) -> int:
     """Return the outermost closed block that contains the node of a position, or 0."""
-    blocks, found = timeline.trace.blocks, 0
-    k = timeline.trace.block[timeline.at(position).node]
-    while k > 0:
-        found = found if k in opened else k
-        k = blocks[k].outer
-    return found
+    blocks, closed = timeline.trace.blocks, 0
+    block = timeline.trace.block[timeline.at(position).node]
+    while block > 0:
+        closed = closed if block in opened else block
+        block = blocks[block].outer
+    return closed
 
 
 @dataclass
 class Film:
-    """A looping film of the stills of `stage` at `positions`, each shown for `step` seconds, the last twice as long."""
+    """A looping film of the stills of `stage` at `positions`, each shown for `step_seconds` seconds, the last twice as
+    long."""
 
     stage: Stage
     positions: list[int]
-    step: float
+    step_seconds: float
     theme: Theme | None
 
     @property
     def duration(self) -> float:
         """The duration in seconds."""
-        return (len(self.positions) + 1) * self.step
+        return (len(self.positions) + 1) * self.step_seconds
 
-    def traveller(self, at: int) -> Traveller | None:
-        """Return the gradient that moves on the transition to still `at`; None if none does."""
-        return self.stage.traveller(self.positions[at]) if at else None
+    def moving_gradient(self, index: int) -> MovingGradient | None:
+        """Return the gradient that moves on the transition to still `index`; None if none does."""
+        return self.stage.moving_gradient(self.positions[index]) if index else None
 
     def svg(self, size: Size | None = None) -> str:
         """Return SVG with CSS animations, which also run in an ``<img>``; where disabled, it shows the last still."""
         slots = zip(*(self.stage.pieces(position) for position in self.positions), strict=True)
         rules: dict[str, str] = {}
-        parts, large = [self._slot(slot, rules) for slot in slots], large_in(self.stage.seen)
-        for at in range(len(self.positions)):
-            if one := self.traveller(at):
-                rules[f"t{at}"] = self._way(at, one.points)
-                flying = pill(one.text, (0.0, 0.0), large, one.text.startswith("−"))
-                parts.append(f'<g class="v t" style="animation-name:t{at}">{flying}</g>')
+        parts, pill_scale = [self._slot(slot, rules) for slot in slots], pill_scale_for(self.stage.scene)
+        for index in range(len(self.positions)):
+            if gradient := self.moving_gradient(index):
+                rules[f"t{index}"] = self._motion_keyframes(index, gradient.points)
+                pill_svg = draw_pill(gradient.text, (0.0, 0.0), pill_scale, gradient.text.startswith("−"))
+                parts.append(f'<g class="v t" style="animation-name:t{index}">{pill_svg}</g>')
         keyframes = "".join(f"@keyframes {name}{{{rule}}}" for name, rule in rules.items())
-        css = _ANIMATED.replace("TIME", f"{self.duration:g}").replace("RULES", keyframes)
-        shown = None if size is None else self.fitted(size)
-        return self.stage.document("".join(parts), self.theme, css, shown).svg
+        css = _ANIMATION_CSS.replace("TIME", f"{self.duration:g}").replace("RULES", keyframes)
+        display_size = None if size is None else self.fit_size(size)
+        return self.stage.document("".join(parts), self.theme, css, display_size).svg
 
     def _slot(self, slot: Sequence[str], rules: dict[str, str]) -> str:
         """Return the distinct versions of one piece over all stills, each visible only during its stills."""
@@ -116,7 +122,7 @@ class Film:
         for piece, run in runs:
             if piece:
                 first, last = run[0], run[-1] + 1
-                rules[f"s{first}-{last}"] = self._while(first, last)
+                rules[f"s{first}-{last}"] = self._visibility_keyframes(first, last)
                 end = " e" if last == len(slot) else ""
                 parts.append(f'<g class="v{end}" style="animation-name:s{first}-{last}">{piece}</g>')
         return "".join(parts)
@@ -124,98 +130,104 @@ class Film:
     def _percent(self, seconds: float) -> str:
         return f"{100 * seconds / self.duration:.3f}".rstrip("0").rstrip(".") + "%"
 
-    def _while(self, first: int, last: int) -> str:
+    def _visibility_keyframes(self, first: int, last: int) -> str:
         """Return keyframes that are visible from still `first` until still `last`."""
-        begins, ends = self._percent(first * self.step), self._percent(last * self.step)
+        start_percent, end_percent = self._percent(first * self.step_seconds), self._percent(last * self.step_seconds)
         before = "0%{visibility:hidden}" if first else ""
-        after = "" if last == len(self.positions) else f"{ends}{{visibility:hidden}}"
-        return f"{before}{begins}{{visibility:visible}}{after}"
+        after = "" if last == len(self.positions) else f"{end_percent}{{visibility:hidden}}"
+        return f"{before}{start_percent}{{visibility:visible}}{after}"
 
-    def _way(self, at: int, points: Sequence[Point]) -> str:
+    def _motion_keyframes(self, index: int, points: Sequence[Point]) -> str:
         """Return keyframes that move a pill along `points`."""
-        begin, end = at * self.step, at * self.step + self.travel
+        start, end = index * self.step_seconds, index * self.step_seconds + self.travel_seconds
         frames = []
-        for k in range(_STEPS + 1):
-            x, y = point_on(points, _eased(k / _STEPS))
-            when = self._percent(begin + (end - begin) * k / _STEPS)
-            frames.append(f"{when}{{visibility:visible;transform:translate({short(x)}px,{short(y)}px)}}")
-        hidden = f"0%,{self._percent(begin - 1e-4)}{{visibility:hidden}}"
+        for k in range(_MOTION_KEYFRAMES + 1):
+            x, y = point_on(points, _ease(k / _MOTION_KEYFRAMES))
+            percent = self._percent(start + (end - start) * k / _MOTION_KEYFRAMES)
+            frames.append(
+                f"{percent}{{visibility:visible;transform:translate({format_coordinate(x)}px,{format_coordinate(y)}px)}}"
+            )
+        hidden = f"0%,{self._percent(start - 1e-4)}{{visibility:hidden}}"
         return f"{hidden}{''.join(frames)}{self._percent(end + 1e-4)},to{{visibility:hidden}}"
 
     @property
-    def travel(self) -> float:
+    def travel_seconds(self) -> float:
         """The duration of the motion of a pill, in seconds."""
-        return min(_TRAVEL, 0.75 * self.step)
+        return min(_TRAVEL_SECONDS, 0.75 * self.step_seconds)
 
     # --- frames ---
 
-    def fitted(self, size: Size | None) -> tuple[int, int]:
+    def fit_size(self, size: Size | None) -> tuple[int, int]:
         """Return the (width, height) in pixels: `size`, or twice the size of the scene up to a limit."""
-        wide, high = self.stage.size
+        scene_width, scene_height = self.stage.size
         if isinstance(size, tuple):
             return size
-        width = min(2 * wide, _FULL) if size is None else size
-        return width, max(1, round(width * high / wide))
+        width = min(2 * scene_width, _MAX_WIDTH) if size is None else size
+        return width, max(1, round(width * scene_height / scene_width))
 
-    def _cuts(self, fps: float) -> list[tuple[int, int, int]]:
+    def _frame_ranges(self, fps: float) -> list[tuple[int, int, int]]:
         """Return for each still the indices of its first frame, first frame without motion, and end (exclusive).
 
         Raises ArgumentError if a step is shorter than a frame.
         """
-        if fps * self.step < 1:
+        if fps * self.step_seconds < 1:
             raise ArgumentError(
-                f"save: at fps = {fps:g} a frame lasts {1 / fps:.3g} s, longer than a step ({self.step:.3g} s).\n"
-                f"  Use at least {math.ceil(1 / self.step)} frames per second, or a lower speed."
+                f"save: at fps = {fps:g} a frame lasts {1 / fps:.3g} s, longer than a step ({self.step_seconds:.3g} "
+                f"s).\n  Use at least {math.ceil(1 / self.step_seconds)} frames per second, or a lower speed."
             )
-        edges = [round(at * self.step * fps) for at in range(len(self.positions))]
-        found = []
-        for at, (first, after) in enumerate(pairwise([*edges, round(self.duration * fps)])):
-            arrived = math.ceil((at * self.step + self.travel) * fps) if self.traveller(at) else first
-            found.append((first, min(arrived, after - 1), after))
-        return found
+        edges = [round(index * self.step_seconds * fps) for index in range(len(self.positions))]
+        ranges = []
+        for at, (first, end) in enumerate(pairwise([*edges, round(self.duration * fps)])):
+            motion_end = (
+                math.ceil((at * self.step_seconds + self.travel_seconds) * fps) if self.moving_gradient(at) else first
+            )
+            ranges.append((first, min(motion_end, end - 1), end))
+        return ranges
 
     def frames(self, size: tuple[int, int], fps: float) -> Iterator[tuple[Any, int]]:
         """Yield each frame, a uint8 array of shape (height, width, 3), and its duration in frames."""
-        for at, (first, arrived, after) in enumerate(self._cuts(fps)):
-            still, one = self._still(at, size), self.traveller(at)
-            if one is not None:
-                flying = self._pill(one.text, size)
-                for frame in range(first, arrived):
-                    done = min(1.0, max(0.0, (frame / fps - at * self.step) / self.travel))
-                    yield self._over(still, flying, point_on(one.points, _eased(done)), size), 1
-            yield still, after - arrived
+        for index, (first, motion_end, end) in enumerate(self._frame_ranges(fps)):
+            still, gradient = self._render_still(index, size), self.moving_gradient(index)
+            if gradient is not None:
+                pill_image = self._render_pill(gradient.text, size)
+                for frame in range(first, motion_end):
+                    progress = min(1.0, max(0.0, (frame / fps - index * self.step_seconds) / self.travel_seconds))
+                    yield self._blend(still, pill_image, point_on(gradient.points, _ease(progress)), size), 1
+            yield still, end - motion_end
 
-    def _still(self, at: int, size: tuple[int, int]) -> Any:
+    def _render_still(self, index: int, size: tuple[int, int]) -> Any:
         """Render a still as an array, without the border of the page."""
         theme = self.theme or "light"
-        pieces = "".join(self.stage.pieces(self.positions[at]))
+        pieces = "".join(self.stage.pieces(self.positions[index]))
         picture = self.stage.document(pieces, theme, ".mg .page{stroke:none}")
-        return encoding.pixels(png(picture.svg, size, THEMES[theme]["page"]))[..., :3]
+        return encoding.decode_png(render_png(picture.svg, size, THEMES[theme]["page"]))[..., :3]
 
     def _scale(self, size: tuple[int, int]) -> tuple[float, float, float]:
         """Return the scale from scene to film pixels, and the left and top offsets of the scene."""
-        wide, high = self.stage.size
-        scale = min(size[0] / wide, size[1] / high)
-        return scale, (size[0] - scale * wide) / 2, (size[1] - scale * high) / 2
+        scene_width, scene_height = self.stage.size
+        scale = min(size[0] / scene_width, size[1] / scene_height)
+        return scale, (size[0] - scale * scene_width) / 2, (size[1] - scale * scene_height) / 2
 
-    def _pill(self, text: str, size: tuple[int, int]) -> Any:
+    def _render_pill(self, text: str, size: tuple[int, int]) -> Any:
         """Render the moving pill as an RGBA array."""
         scale = self._scale(size)[0]
-        large = large_in(self.stage.seen)
-        wide, high = large * (pill_width(text) + 4), large * 24.0
-        one = pill(text, (wide / 2, high / 2), large, text.startswith("−"))
-        picture = self.stage.document(one, self.theme or "light", ".mg .page{display:none}", box=(wide, high))
-        return encoding.pixels(png(picture.svg, (math.ceil(wide * scale), math.ceil(high * scale))))
+        pill_scale = pill_scale_for(self.stage.scene)
+        width, height = pill_scale * (pill_width(text) + 4), pill_scale * 24.0
+        pill_svg = draw_pill(text, (width / 2, height / 2), pill_scale, text.startswith("−"))
+        picture = self.stage.document(
+            pill_svg, self.theme or "light", ".mg .page{display:none}", view_size=(width, height)
+        )
+        return encoding.decode_png(render_png(picture.svg, (math.ceil(width * scale), math.ceil(height * scale))))
 
-    def _over(self, still: Any, flying: Any, point: Point, size: tuple[int, int]) -> Any:
+    def _blend(self, still: Any, pill_image: Any, point: Point, size: tuple[int, int]) -> Any:
         """Return a copy of a still with the pill blended over it, centred at `point`."""
         scale, left, top = self._scale(size)
-        high, wide = flying.shape[:2]
-        x = min(max(round(left + scale * point[0] - wide / 2), 0), size[0] - wide)
-        y = min(max(round(top + scale * point[1] - high / 2), 0), size[1] - high)
+        height, width = pill_image.shape[:2]
+        x = min(max(round(left + scale * point[0] - width / 2), 0), size[0] - width)
+        y = min(max(round(top + scale * point[1] - height / 2), 0), size[1] - height)
         frame = still.copy()
-        part, alpha = frame[y : y + high, x : x + wide], flying[..., 3:].astype("uint16")
-        part[...] = (flying[..., :3] * alpha + part * (255 - alpha) + 127) // 255
+        part, alpha = frame[y : y + height, x : x + width], pill_image[..., 3:].astype("uint16")
+        part[...] = (pill_image[..., :3] * alpha + part * (255 - alpha) + 127) // 255
         return frame
 
     # --- encoded ---
@@ -226,26 +238,28 @@ class Film:
             raise ArgumentError(
                 f"save: GIF supports at most 50 frames per second, but got fps = {fps:g}.\n  Save an MP4."
             )
-        fitted = self.fitted(size)
-        with explained("save", INSTEAD):
-            av = package("av", "save", INSTEAD)
-            _, arrived, after = self._cuts(fps)[-1]
-            palette = encoding.palette_of(av, [self._still(at, fitted) for at in self._sampled()])
-            return encoding.gif(av, self.frames(fitted, fps), fitted, palette, fps, after - arrived)
+        pixel_size = self.fit_size(size)
+        with explain_import_errors("save", ALTERNATIVE_HINT):
+            av = import_package("av", "save", ALTERNATIVE_HINT)
+            _, motion_end, end = self._frame_ranges(fps)[-1]
+            palette = encoding.make_palette(av, [self._render_still(at, pixel_size) for at in self._palette_stills()])
+            return encoding.encode_gif(av, self.frames(pixel_size, fps), pixel_size, palette, fps, end - motion_end)
 
-    def _sampled(self) -> list[int]:
+    def _palette_stills(self) -> list[int]:
         """Return the indices of a few stills, from which the palette is computed."""
         count = len(self.positions)
         return sorted({0, count - 1, *range(0, count, max(1, count // 6))})
 
     def mp4(self, size: Size | None = None, fps: float = _FPS) -> bytes:
         """Return the film as MP4 (H.264), with width and height rounded up to even numbers of pixels."""
-        width, height = (2 * math.ceil(side / 2) for side in self.fitted(size))
-        with explained("save", INSTEAD):
-            return encoding.mp4(package("av", "save", INSTEAD), self.frames((width, height), fps), (width, height), fps)
+        width, height = (2 * math.ceil(side / 2) for side in self.fit_size(size))
+        with explain_import_errors("save", ALTERNATIVE_HINT):
+            return encoding.encode_mp4(
+                import_package("av", "save", ALTERNATIVE_HINT), self.frames((width, height), fps), (width, height), fps
+            )
 
 
-def film_of(
+def make_film(
     trace: Trace,
     opened: Collection[int] | None = None,
     unit: Literal["edge", "op"] = "edge",
@@ -256,47 +270,49 @@ def film_of(
     theme: Theme | None = None,
 ) -> Film:
     """Return the film of a trace from `start` to `stop`, positions as in a tour; None for the first or last."""
-    speed = number_of(speed, "speed")
+    speed = check_positive(speed, "speed")
     timeline = Timeline(trace)
     first, last = (
-        end if where is None else position_of(trace, {}, where, "save")
-        for where, end in ((start, 0), (stop, timeline.last))
+        end if selection is None else position_of(trace, {}, selection, "save")
+        for selection, end in ((start, 0), (stop, timeline.last))
     )
     if first > last:
         raise ArgumentError(f"save: start (position {first}) is after stop (position {last}).\n  Swap start and stop.")
-    seen = scene(trace, opened, timeline, _WIDE)
-    shown, seconds = positions_of(timeline, first, last, unit, seen.opened)
-    return Film(stage_of(seen, shown, bar=True), shown, seconds / speed, theme_of(theme))
+    scene = build_scene(trace, opened, timeline, _MAX_SCENE_WIDTH)
+    positions, step_seconds = film_positions(timeline, first, last, unit, scene.open_blocks)
+    return Film(
+        make_stage(scene, positions, has_progress_bar=True), positions, step_seconds / speed, check_theme(theme)
+    )
 
 
-def writers(trace: Trace, opened: Collection[int] | None, unit: Any, speed: float) -> dict[str, FileWriter]:
+def film_writers(trace: Trace, opened: Collection[int] | None, unit: Any, speed: float) -> dict[str, FileWriter]:
     """Return the file writers of films, by suffix; `speed` is the default speed."""
 
     def film(**options: Any) -> Film:
-        return film_of(trace, opened, unit, **{"speed": speed, **options})
+        return make_film(trace, opened, unit, **{"speed": speed, **options})
 
     def svg(size: Any = None, **options: Any) -> str:
-        return film(**options).svg(_size_of(size))
+        return film(**options).svg(_check_size(size))
 
     def gif(size: Any = None, fps: Any = None, **options: Any) -> bytes:
-        return film(**options).gif(_size_of(size), number_of(_FPS if fps is None else fps, "fps"))
+        return film(**options).gif(_check_size(size), check_positive(_FPS if fps is None else fps, "fps"))
 
     def mp4(size: Any = None, fps: Any = None, **options: Any) -> bytes:
-        return film(**options).mp4(_size_of(size), number_of(_FPS if fps is None else fps, "fps"))
+        return film(**options).mp4(_check_size(size), check_positive(_FPS if fps is None else fps, "fps"))
 
-    plain = ("size", "speed", "start", "stop", "theme")
+    common_options = ("size", "speed", "start", "stop", "theme")
     return {
-        ".gif": FileWriter(gif, (*plain, "fps")),
-        ".mp4": FileWriter(mp4, (*plain, "fps")),
-        ".svg": FileWriter(svg, plain),
+        ".gif": FileWriter(gif, (*common_options, "fps")),
+        ".mp4": FileWriter(mp4, (*common_options, "fps")),
+        ".svg": FileWriter(svg, common_options),
     }
 
 
-def _size_of(size: Any) -> Size | None:
+def _check_size(size: Any) -> Size | None:
     """Return `size` if it is a width or a (width, height). Raises ArgumentError otherwise."""
-    if size is None or is_whole(size):
+    if size is None or is_positive_int(size):
         return None if size is None else int(size)
-    if not isinstance(size, tuple | list) or len(size) != 2 or not all(map(is_whole, size)):
+    if not isinstance(size, tuple | list) or len(size) != 2 or not all(map(is_positive_int, size)):
         raise ArgumentError(
             f"save: size must be a width or (width, height) in pixels, but got {size!r}.\n"
             "  Write size=800 or size=(800, 600)."
@@ -307,18 +323,18 @@ def _size_of(size: Any) -> Size | None:
 # --- motion ----------------------------------------------------------------------------------------------------------
 
 
-def _eased(t: float) -> float:
+def _ease(t: float) -> float:
     """Ease `t` in [0, 1] in and out (smoothstep)."""
     return t * t * (3 - 2 * t)
 
 
-def point_on(points: Sequence[Point], share: float) -> Point:
-    """Return the point at a fraction `share`, 0 to 1, of the length of a polyline."""
+def point_on(points: Sequence[Point], fraction: float) -> Point:
+    """Return the point at a fraction `fraction`, 0 to 1, of the length of a polyline."""
     lengths = [math.dist(start, end) for start, end in pairwise(points)]
-    left = share * sum(lengths)
+    remaining = fraction * sum(lengths)
     for (start, end), length in zip(pairwise(points), lengths, strict=True):
-        if left <= length and length:
-            part = left / length
-            return start[0] + part * (end[0] - start[0]), start[1] + part * (end[1] - start[1])
-        left -= length
+        if remaining <= length and length:
+            segment_fraction = remaining / length
+            return start[0] + segment_fraction * (end[0] - start[0]), start[1] + segment_fraction * (end[1] - start[1])
+        remaining -= length
     return points[-1]

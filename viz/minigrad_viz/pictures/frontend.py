@@ -9,16 +9,16 @@ import functools
 import re
 from pathlib import Path
 
-__all__ = ["BUILT", "module", "script"]
+__all__ = ["BUNDLE", "module", "script"]
 
-BUILT = Path(__file__).parents[1] / "static" / "player.js"
+BUNDLE = Path(__file__).parents[1] / "static" / "player.js"
 _EXPORTS = re.compile(r"export\{([^{}]*)\};\s*\Z")
 
 
 @functools.cache
 def module() -> str:
     """Return the ES module. ``mount`` mounts a player in an element, ``startAll`` in each figure with a trace."""
-    return BUILT.read_text(encoding="utf-8")
+    return BUNDLE.read_text(encoding="utf-8")
 
 
 @functools.cache
@@ -28,9 +28,9 @@ def script() -> str:
     >>> script().startswith('(()=>{"use strict";')
     True
     """
-    text = module()
-    exports = _EXPORTS.search(text)
+    source = module()
+    exports = _EXPORTS.search(source)
     assert exports is not None, "the built module ends in its exports"
     names = re.sub(r"([\w$]+) as ([\w$]+)", r"\2:\1", exports[1])
-    start = f"globalThis.minigrad={{{names}}};minigrad.startAll(document)"
-    return f'(()=>{{"use strict";{text[: exports.start()]}{start}}})();\n'
+    start_code = f"globalThis.minigrad={{{names}}};minigrad.startAll(document)"
+    return f'(()=>{{"use strict";{source[: exports.start()]}{start_code}}})();\n'

@@ -1,6 +1,6 @@
 """The drawing of a moment: the values computed so far, the active node and edges, and the caption above.
 
-It matches the player at that position (`frontend/src/drawing/looks.js`): the active node glows, active edges are
+It matches the player at that position (`frontend/src/drawing/appearance.js`): the active node glows, active edges are
 highlighted, and a pill shows the factors of the chain rule.
 """
 
@@ -12,22 +12,22 @@ from dataclasses import dataclass
 
 from minigrad_viz.pictures import boxes, heat, strokes
 from minigrad_viz.pictures.boxes import Frame
-from minigrad_viz.pictures.curves import Point, curve, samples_of, short, tip
-from minigrad_viz.pictures.overlay import AROUND, SEEN, active_at, glow, wire_glow
+from minigrad_viz.pictures.curves import Point, arrowhead_path, curve_path, format_coordinate, sample_curve
+from minigrad_viz.pictures.overlay import FULL_SIZE_WIDTH, OVERLAY_MARGIN, active_at, draw_glow, wire_glow
 from minigrad_viz.pictures.palette import Theme, stylesheet
-from minigrad_viz.pictures.scene import Scene, scene
+from minigrad_viz.pictures.scene import Scene, build_scene
 from minigrad_viz.pictures.strokes import Strokes
-from minigrad_viz.pictures.svg import MARGIN, Picture, document, flowing, line, picture, placed_label
+from minigrad_viz.pictures.svg import MARGIN, Picture, document, edge_path, has_gradient_flow, label_svg, render_svg
 from minigrad_viz.trace import Trace
-from minigrad_viz.trace.captions import Caption, caption, scalar_of
+from minigrad_viz.trace.captions import Caption, caption_of, scalar_of
 from minigrad_viz.trace.history import Moment
-from minigrad_viz.trace.notation import brief, escape, text_width
+from minigrad_viz.trace.notation import escape, format_brief, text_width
 
-__all__ = ["Stage", "Traveller", "drawn", "stage_of"]
+__all__ = ["MovingGradient", "Stage", "make_stage", "render_moment"]
 
-_LEAST = 480.0  # minimum width, in pixels, for the caption
-_WORDS, _FORMULA = 19.0, 21.0  # line heights of words and of formulas
-_BAR = 22.0  # height of the progress bar
+_MIN_WIDTH = 480.0  # minimum width, in pixels, for the caption
+_WORDS_HEIGHT, _FORMULA_HEIGHT = 19.0, 21.0  # line heights of words and of formulas
+_BAR_HEIGHT = 22.0  # height of the progress bar
 _SHAPES = (
     ".mg .many{{stroke-width:2.5}}.mg .final .grad{{font-weight:700}}"
     ".mg .halo,.mg .core,.mg .flow,.mg .leader{{fill:none}}.mg .halo{{stroke-width:9;stroke-opacity:.5}}"
@@ -52,23 +52,23 @@ _COLOURS = (
 )
 
 
-def drawn(
+def render_moment(
     trace: Trace,
-    opened: Collection[int] | None = None,
-    now: Moment | None = None,
+    open_blocks: Collection[int] | None = None,
+    moment: Moment | None = None,
     theme: Theme | None = None,
-    more: str = "",
+    css: str = "",
 ) -> Picture:
-    """Return the drawing of a trace, or of a moment of it; the arguments are those of `svg.picture`."""
-    if now is None:
-        return picture(trace, opened, theme, more)
-    stage = stage_of(scene(trace, opened, now.timeline), [now.position], bar=False)
-    said = " ".join(filter(None, caption(now)))
-    return stage.document("".join(stage.pieces(now.position)), theme, more, said=said)
+    """Return the drawing of a trace, or of a moment of it; the arguments are those of `svg.render_svg`."""
+    if moment is None:
+        return render_svg(trace, open_blocks, theme, css)
+    stage = make_stage(build_scene(trace, open_blocks, moment.timeline), [moment.position], has_progress_bar=False)
+    description = " ".join(filter(None, caption_of(moment)))
+    return stage.document("".join(stage.pieces(moment.position)), theme, css, description=description)
 
 
 @dataclass(frozen=True, slots=True)
-class Traveller:
+class MovingGradient:
     """The gradient that moves back over an edge: the label of its pill, and the points along its path."""
 
     text: str
@@ -82,12 +82,12 @@ class Traveller:
 class Stage:
     """A scene with a caption band above it, which is high enough for each of its moments, so that all have one size."""
 
-    seen: Scene
+    scene: Scene
     width: float
-    band: float
+    band_height: float
     zoom: float
     """The font scale of the band relative to the scene."""
-    bar: bool
+    has_progress_bar: bool
     """Whether the band contains a progress bar."""
     strokes: Strokes
     """The strokes of edges that a gradient has flowed back over."""
@@ -95,123 +95,142 @@ class Stage:
     @property
     def size(self) -> tuple[int, int]:
         """Width and height, in pixels."""
-        return math.ceil(self.width + 2 * MARGIN), math.ceil(self.band + self.seen.height + 2 * AROUND)
+        return math.ceil(self.width + 2 * MARGIN), math.ceil(self.band_height + self.scene.height + 2 * OVERLAY_MARGIN)
 
     @property
     def origin(self) -> Point:
         """The origin of the scene, which is centred horizontally."""
-        return MARGIN + (self.width - self.seen.width) / 2, self.band + AROUND
+        return MARGIN + (self.width - self.scene.width) / 2, self.band_height + OVERLAY_MARGIN
 
     def document(
         self,
-        inside: str,
+        content: str,
         theme: Theme | None,
-        more: str = "",
-        shown: tuple[int, int] | None = None,
-        box: tuple[float, float] | None = None,
-        said: str = "",
+        extra_css: str = "",
+        display_size: tuple[int, int] | None = None,
+        view_size: tuple[float, float] | None = None,
+        description: str = "",
     ) -> Picture:
-        """Return the document around `inside`. `more` is additional CSS, `shown` the displayed size, `box` the size of
-        the view box, and `said` the text alternative."""
-        trace = self.seen.trace
+        """Return the document around `content`. `extra_css` is additional CSS, `display_size` the displayed size,
+        `view_size` the size of the view box, and `description` the text alternative."""
+        trace = self.scene.trace
         shapes, colours = (
             boxes.SHAPES + heat.SHAPES + _SHAPES,
             boxes.COLOURS + heat.COLOURS + _COLOURS + strokes.COLOURS,
         )
-        css = stylesheet(shapes, colours, theme) + more
-        return document(trace, inside, box or self.size, css, said or trace.sentence(), shown)
+        css = stylesheet(shapes, colours, theme) + extra_css
+        return document(trace, content, view_size or self.size, css, description or trace.sentence(), display_size)
 
     def pieces(self, position: int) -> list[str]:
         """Return the SVG pieces at a position, from back to front. Their number and meaning is the same at every
         position."""
-        assert self.seen.timeline is not None
-        seen, now = self.seen, self.seen.timeline.at(position)
-        active = active_at(seen, now)
-        parts = [seen.part_at(at, now) for at in range(len(seen.items))]
-        placed = list(zip(parts, seen.boxes, strict=True))
-        frames = [part.draw(*box) for part, box in placed if isinstance(part, Frame)]
-        cards = [part.draw(box.x, box.y) for part, box in placed if not isinstance(part, Frame)]
-        wires = [self._wire(at, now) for at in range(len(seen.wires))]
+        assert self.scene.timeline is not None
+        scene, moment = self.scene, self.scene.timeline.at(position)
+        active = active_at(scene, moment)
+        parts = [scene.part_at(at, moment) for at in range(len(scene.items))]
+        boxed_parts = list(zip(parts, scene.boxes, strict=True))
+        frames = [part.draw(*box) for part, box in boxed_parts if isinstance(part, Frame)]
+        cards = [part.draw(box.x, box.y) for part, box in boxed_parts if not isinstance(part, Frame)]
+        wires = [self._draw_wire(at, moment) for at in range(len(scene.wires))]
         lines, labels = [line for line, _ in wires], [label for _, label in wires]
-        over = [wire_glow(seen, active), *labels, *cards, glow(seen, parts, active)]
-        return [*(self._moved(piece) for piece in (*frames, *lines, *over)), self._words(now)]
+        overlay_pieces = [wire_glow(scene, active), *labels, *cards, draw_glow(scene, parts, active)]
+        return [*(self._translate(piece) for piece in (*frames, *lines, *overlay_pieces)), self._draw_band(moment)]
 
-    def _moved(self, piece: str) -> str:
+    def _translate(self, piece: str) -> str:
         x, y = self.origin
         return f'<g transform="translate({x:g} {y:g})">{piece}</g>' if piece else ""
 
-    def _wire(self, at: int, now: Moment) -> tuple[str, str]:
+    def _draw_wire(self, index: int, moment: Moment) -> tuple[str, str]:
         """Return the path of a wire, and its arrowhead with its label."""
-        seen, wire, route = self.seen, self.seen.wires[at], self.seen.routes[at]
-        marks = ("" if flowing(seen.trace, wire) else "none", "many" if len(wire.edges) > 1 else "")
-        time = seen.time_of(wire, now)
-        stroke = self.strokes.of(wire.edges) if time == "done" else None
-        back = time == "done" or now.edge in wire.edges
-        path = line(curve(route, back), " ".join(filter(None, [*marks, time])), stroke)
-        look = " ".join(filter(None, ("tip", time, stroke and stroke.sign)))
-        head = f'<path class="{look}" d="{tip(route[0], -1, 1.2) if back else tip(route[-1])}"/>'
-        if not (label := seen.label_at(at, now)):
-            return path, head
-        ground, text = placed_label(seen.trace, wire.edges[0], label, route[-1], seen.heights[at], titled=False)
-        return path, f'<path class="ground" d="{ground}"/>{head}{text}'
+        scene, wire, route = self.scene, self.scene.wires[index], self.scene.routes[index]
+        classes = ("" if has_gradient_flow(scene.trace, wire) else "none", "many" if len(wire.edges) > 1 else "")
+        state = scene.wire_state(wire, moment)
+        stroke = self.strokes.of(wire.edges) if state == "done" else None
+        is_backward = state == "done" or moment.edge in wire.edges
+        path = edge_path(curve_path(route, is_backward), " ".join(filter(None, [*classes, state])), stroke)
+        tip_class = " ".join(filter(None, ("tip", state, stroke and stroke.sign)))
+        arrowhead = (
+            f'<path class="{tip_class}" '
+            f'd="{arrowhead_path(route[0], -1, 1.2) if is_backward else arrowhead_path(route[-1])}"/>'
+        )
+        if not (label := scene.label_at(index, moment)):
+            return path, arrowhead
+        background, text = label_svg(
+            scene.trace, wire.edges[0], label, route[-1], scene.heights[index], with_title=False
+        )
+        return path, f'<path class="ground" d="{background}"/>{arrowhead}{text}'
 
-    def traveller(self, position: int) -> Traveller | None:
+    def moving_gradient(self, position: int) -> MovingGradient | None:
         """Return the gradient that moves at a position; None if none does or it is an array, too long for a pill."""
-        assert self.seen.timeline is not None
-        now = self.seen.timeline.at(position)
-        wire, event = self.seen.wire_of.get(now.edge), now.event
-        number = scalar_of(event.contribution) if event else None
-        if wire is None or not isinstance(number, float):
+        assert self.scene.timeline is not None
+        moment = self.scene.timeline.at(position)
+        wire, event = self.scene.wire_of.get(moment.edge), moment.event
+        contribution = scalar_of(event.contribution) if event else None
+        if wire is None or not isinstance(contribution, float):
             return None
-        (left, top), points = self.origin, samples_of(self.seen.routes[wire])[::-1]
-        return Traveller(brief(number), [(x + left, y + top) for x, y in points])
+        (left, top), points = self.origin, sample_curve(self.scene.routes[wire])[::-1]
+        return MovingGradient(format_brief(contribution), [(x + left, y + top) for x, y in points])
 
     # --- words ---
 
-    def _words(self, now: Moment) -> str:
+    def _draw_band(self, moment: Moment) -> str:
         """Return the band: a chip with the caption, a formula below, and the progress bar."""
-        said = caption(now)
-        look = "edge" if now.kind == "seed" else now.kind
-        wide = _chip_width(said.chip)
+        caption = caption_of(moment)
+        chip_kind = "edge" if moment.kind == "seed" else moment.kind
+        chip_width = _chip_width(caption.chip)
         parts = [
-            f'<rect class="ground-{look}" y="-14" width="{short(wide)}" height="19" rx="9.5"/>',
-            f'<text class="chip chip-{look}" x="8" y="-0.5">{escape(said.chip)}</text>',
+            f'<rect class="ground-{chip_kind}" y="-14" width="{format_coordinate(chip_width)}" height="19" rx="9.5"/>',
+            f'<text class="chip chip-{chip_kind}" x="8" y="-0.5">{escape(caption.chip)}</text>',
         ]
         y = 0.0
-        for k, (kind, runs) in enumerate(_rows(said, now.kind, self.width / self.zoom)):
-            y += (_WORDS if kind == "say" else _FORMULA) if k else 0.0
+        for k, (kind, runs) in enumerate(_caption_lines(caption, moment.kind, self.width / self.zoom)):
+            y += (_WORDS_HEIGHT if kind == "say" else _FORMULA_HEIGHT) if k else 0.0
             spans = "".join(f'<tspan class="{look}">{escape(text)}</tspan>' for look, text in runs)
-            parts.append(f'<text class="{kind}" x="{0 if k else short(wide + 10)}" y="{short(y)}">{spans}</text>')
-        if self.bar:
-            parts.append(self._bar(now))
-        place = f"translate({MARGIN:g} {short(MARGIN + 14 * self.zoom)})"
-        return f'<g transform="{place} scale({self.zoom:g})">{"".join(parts)}</g>'
+            parts.append(
+                f'<text class="{kind}" x="{0 if k else format_coordinate(chip_width + 10)}" '
+                f'y="{format_coordinate(y)}">{spans}</text>'
+            )
+        if self.has_progress_bar:
+            parts.append(self._draw_bar(moment))
+        transform = f"translate({MARGIN:g} {format_coordinate(MARGIN + 14 * self.zoom)})"
+        return f'<g transform="{transform} scale({self.zoom:g})">{"".join(parts)}</g>'
 
-    def _bar(self, now: Moment) -> str:
+    def _draw_bar(self, moment: Moment) -> str:
         """Return the progress bar: a track in two colours, forward and backward, with a dot at the current moment."""
-        timeline, wide = now.timeline, self.width / self.zoom
-        long = wide - text_width(f"{timeline.last} / {timeline.last}", 11) - 12
-        last, y = max(timeline.last, 1), (self.band - MARGIN) / self.zoom - 16
-        split, at = long * timeline.forward / last, long * now.position / last
+        timeline, width = moment.timeline, self.width / self.zoom
+        track_length = width - text_width(f"{timeline.last} / {timeline.last}", 11) - 12
+        step_count, y = max(timeline.last, 1), (self.band_height - MARGIN) / self.zoom - 16
+        forward_length, dot_x = (
+            track_length * timeline.forward / step_count,
+            track_length * moment.position / step_count,
+        )
         return (
-            f'<rect class="track back" y="{short(y - 2)}" width="{short(long)}" height="4" rx="2"/>'
-            f'<rect class="track" y="{short(y - 2)}" width="{short(split)}" height="4" rx="2"/>'
-            f'<circle class="now" cx="{short(at)}" cy="{short(y)}" r="6"/>'
-            f'<text class="num count dim" x="{short(wide)}" y="{short(y + 4)}">{now.position} / {timeline.last}</text>'
+            f'<rect class="track back" y="{format_coordinate(y - 2)}" width="{format_coordinate(track_length)}" '
+            'height="4" rx="2"/>'
+            f'<rect class="track" y="{format_coordinate(y - 2)}" width="{format_coordinate(forward_length)}" '
+            'height="4" rx="2"/>'
+            f'<circle class="now" cx="{format_coordinate(dot_x)}" cy="{format_coordinate(y)}" r="6"/>'
+            f'<text class="num count dim" x="{format_coordinate(width)}" '
+            f'y="{format_coordinate(y + 4)}">{moment.position} / {timeline.last}</text>'
         )
 
 
-def stage_of(seen: Scene, positions: Sequence[int], bar: bool) -> Stage:
+def make_stage(scene: Scene, positions: Sequence[int], has_progress_bar: bool) -> Stage:
     """Return the stage of a scene for the moments at `positions`."""
-    assert seen.timeline is not None
-    width, zoom = max(seen.width, _LEAST), max(1.0, seen.width / SEEN)
+    assert scene.timeline is not None
+    width, zoom = max(scene.width, _MIN_WIDTH), max(1.0, scene.width / FULL_SIZE_WIDTH)
     heights = []
     for position in positions:
-        now = seen.timeline.at(position)
-        kinds = [kind for kind, _ in _rows(caption(now), now.kind, width / zoom)]
-        heights.append(_WORDS * kinds.count("say") + _FORMULA * kinds.count("formula"))
+        moment = scene.timeline.at(position)
+        kinds = [kind for kind, _ in _caption_lines(caption_of(moment), moment.kind, width / zoom)]
+        heights.append(_WORDS_HEIGHT * kinds.count("say") + _FORMULA_HEIGHT * kinds.count("formula"))
     return Stage(
-        seen, width, MARGIN + zoom * (max(heights) + (_BAR if bar else 0.0)), zoom, bar, Strokes(seen.timeline.run)
+        scene,
+        width,
+        MARGIN + zoom * (max(heights) + (_BAR_HEIGHT if has_progress_bar else 0.0)),
+        zoom,
+        has_progress_bar,
+        Strokes(scene.timeline.backward_pass),
     )
 
 
@@ -222,29 +241,33 @@ def _chip_width(chip: str) -> float:
 Run = tuple[str, str]
 
 
-def _rows(said: Caption, kind: str, width: float) -> list[tuple[str, list[Run]]]:
+def _caption_lines(caption: Caption, kind: str, width: float) -> list[tuple[str, list[Run]]]:
     """Return the lines of a caption, "say" or "formula", as runs of one colour; the first is shorter by the chip."""
     result = "fw" if kind == "forward" else "bw"
-    words = _wrapped([("ink", said.words)], width, 13, width - _chip_width(said.chip) - 10)
-    formula = [("ink", said.formula), (result, said.result), ("dim", f"  {said.total}" if said.total else "")]
+    words = _wrap_runs([("ink", caption.words)], width, 13, width - _chip_width(caption.chip) - 10)
+    formula = [
+        ("ink", caption.formula),
+        (result, caption.result),
+        ("dim", f"  {caption.total}" if caption.total else ""),
+    ]
     return [("say", line) for line in words] + [
-        ("formula", line) for line in _wrapped([run for run in formula if run[1].strip()], width, 14, width)
+        ("formula", line) for line in _wrap_runs([run for run in formula if run[1].strip()], width, 14, width)
     ]
 
 
-def _wrapped(runs: Sequence[Run], width: float, size: float, first: float) -> list[list[Run]]:
-    """Wrap runs of words to lines of `width`, the first of width `first`."""
+def _wrap_runs(runs: Sequence[Run], width: float, size: float, first_width: float) -> list[list[Run]]:
+    """Wrap runs of words to lines of `width`, the first of width `first_width`."""
     lines: list[list[Run]] = []
-    left = 0.0
-    for look, text in runs:
+    remaining = 0.0
+    for css_class, text in runs:
         for word in text.split(" "):
-            wide = 0.94 * text_width(f"{word} ", size)  # widths are overestimates
-            if not lines or (wide > left and lines[-1]):
-                left = width if lines else first
+            word_width = 0.94 * text_width(f"{word} ", size)  # widths are overestimates
+            if not lines or (word_width > remaining and lines[-1]):
+                remaining = width if lines else first_width
                 lines.append([])
-            left -= wide
-            if lines[-1] and lines[-1][-1][0] == look:
-                lines[-1][-1] = (look, f"{lines[-1][-1][1]} {word}")
+            remaining -= word_width
+            if lines[-1] and lines[-1][-1][0] == css_class:
+                lines[-1][-1] = (css_class, f"{lines[-1][-1][1]} {word}")
             else:
-                lines[-1].append((look, f" {word}" if lines[-1] else word))
+                lines[-1].append((css_class, f" {word}" if lines[-1] else word))
     return [line for line in lines if any(text.strip() for _, text in line)]

@@ -11,133 +11,152 @@ from dataclasses import dataclass
 
 from minigrad_viz.pictures.boxes import Frame
 from minigrad_viz.pictures.cards import Card
-from minigrad_viz.pictures.curves import TIP, Point, curve, middle_of, short, tip
+from minigrad_viz.pictures.curves import (
+    ARROWHEAD_LENGTH,
+    Point,
+    arrowhead_path,
+    curve_path,
+    format_coordinate,
+    midpoint,
+)
 from minigrad_viz.pictures.scene import Box, Part, Scene
 from minigrad_viz.pictures.svg import MARGIN
-from minigrad_viz.trace.captions import on_edge, scalar_of
+from minigrad_viz.trace.captions import edge_label, scalar_of
 from minigrad_viz.trace.history import Moment
 from minigrad_viz.trace.notation import escape, text_width
 
-__all__ = ["AROUND", "SEEN", "Active", "active_at", "corner_of", "glow", "large_in", "pill", "pill_width", "wire_glow"]
+__all__ = [
+    "FULL_SIZE_WIDTH",
+    "OVERLAY_MARGIN",
+    "Active",
+    "active_at",
+    "corner_radius",
+    "draw_glow",
+    "draw_pill",
+    "pill_scale_for",
+    "pill_width",
+    "wire_glow",
+]
 
-AROUND = MARGIN + 8
+OVERLAY_MARGIN = MARGIN + 8
 """Margin above and below the boxes, in pixels, with room for a pill."""
 
-_LARGEST = 1.6  # maximum scale of a pill; larger ones would hide too much
-SEEN = 1100.0  # pixels; wider drawings are displayed smaller, so their pills are larger
-_ACROSS, _DOWN = 170.0, 120.0  # maximum offset of a pill from its wire; nearer is better
-_DOWNS = (0, -14, 14, -26, 26, -44, 44, -64, 64, -90, 90, -_DOWN, _DOWN)
-_BESIDE = [(dx, dy) for dy in _DOWNS for dx in (0, -36, 36, -90, 90, -_ACROSS, _ACROSS)]
+_MAX_PILL_SCALE = 1.6  # maximum scale of a pill; larger ones would hide too much
+FULL_SIZE_WIDTH = 1100.0  # pixels; wider drawings are displayed smaller, so their pills are larger
+_MAX_DX, _MAX_DY = 170.0, 120.0  # maximum offset of a pill from its wire; nearer is better
+_DY_CANDIDATES = (0, -14, 14, -26, 26, -44, 44, -64, 64, -90, 90, -_MAX_DY, _MAX_DY)
+_PILL_OFFSETS = [(dx, dy) for dy in _DY_CANDIDATES for dx in (0, -36, 36, -90, 90, -_MAX_DX, _MAX_DX)]
 
 
 @dataclass(frozen=True, slots=True)
 class Active:
     """The active item and wires of a moment, and the pill of the active edge."""
 
-    way: str
+    direction: str
     """ "forward" or "backward"."""
-    at: int
+    item: int
     wires: list[int]
-    words: str = ""
-    place: Point = (0.0, 0.0)
+    label: str = ""
+    pill_center: Point = (0.0, 0.0)
     """The centre of the pill."""
-    middle: Point = (0.0, 0.0)
+    edge_midpoint: Point = (0.0, 0.0)
     """The midpoint of the edge that the pill labels."""
-    large: float = 1.0
+    pill_scale: float = 1.0
     """The scale of the pill."""
-    look: str = ""
+    css_class: str = ""
     """CSS classes: the direction, and "less" if the gradient on the edge is negative."""
 
 
-def active_at(seen: Scene, now: Moment) -> Active | None:
+def active_at(scene: Scene, moment: Moment) -> Active | None:
     """Return what is active at a moment; None at the start."""
-    if now.node < 0:
+    if moment.node < 0:
         return None
-    at = seen.item_of(now.node)
-    if now.kind == "forward":
-        into = seen.trace.into[now.node]
-        wires = [seen.wire_of[edge] for edge in into if edge in seen.wire_of]
-        return Active("forward", at, list(dict.fromkeys(wires)), look="forward")
-    if now.kind == "seed":
-        return Active("backward", at, [], look="backward")
-    wire, box = seen.wire_of.get(now.edge), seen.boxes[at]
-    middle = (box.x + box.width / 2, box.y + box.height + 8) if wire is None else middle_of(seen.routes[wire])
-    words, large = on_edge(now), large_in(seen)
-    place = _beside(seen, now, middle, large * pill_width(words), large * 20.0)
-    number = scalar_of(now.event.contribution) if now.event else None
-    look = "backward less" if isinstance(number, float) and number < 0 else "backward"
-    return Active("backward", at, [] if wire is None else [wire], words, place, middle, large, look)
+    item = scene.item_of(moment.node)
+    if moment.kind == "forward":
+        incoming = scene.trace.into[moment.node]
+        wires = [scene.wire_of[edge] for edge in incoming if edge in scene.wire_of]
+        return Active("forward", item, list(dict.fromkeys(wires)), css_class="forward")
+    if moment.kind == "seed":
+        return Active("backward", item, [], css_class="backward")
+    wire, box = scene.wire_of.get(moment.edge), scene.boxes[item]
+    edge_midpoint = (box.x + box.width / 2, box.y + box.height + 8) if wire is None else midpoint(scene.routes[wire])
+    label, pill_scale = edge_label(moment), pill_scale_for(scene)
+    center = _place_pill(scene, moment, edge_midpoint, pill_scale * pill_width(label), pill_scale * 20.0)
+    contribution = scalar_of(moment.event.contribution) if moment.event else None
+    css_class = "backward less" if isinstance(contribution, float) and contribution < 0 else "backward"
+    return Active("backward", item, [] if wire is None else [wire], label, center, edge_midpoint, pill_scale, css_class)
 
 
-def large_in(seen: Scene) -> float:
+def pill_scale_for(scene: Scene) -> float:
     """Return the scale of pills that keeps them legible when the entire drawing is scaled to fit."""
-    return min(_LARGEST, max(1.0, seen.width / SEEN))
+    return min(_MAX_PILL_SCALE, max(1.0, scene.width / FULL_SIZE_WIDTH))
 
 
-def pill_width(words: str) -> float:
+def pill_width(label: str) -> float:
     """Return the width of a pill, in pixels."""
-    return text_width(words, 12, True) * 0.93 + 14
+    return text_width(label, 12, True) * 0.93 + 14
 
 
-def _beside(seen: Scene, now: Moment, middle: Point, wide: float, high: float) -> Point:
+def _place_pill(scene: Scene, moment: Moment, midpoint: Point, width: float, height: float) -> Point:
     """Return the centre of a pill: the midpoint of its edge, or the nearest position that hides least."""
-    (x, y), half = middle, wide / 2 + 4
-    own = seen.wire_of.get(now.edge)
-    ends = [seen.boxes[seen.item_of(node)] for node in (now.node, seen.trace.result[now.edge])]
-    around = Box(x - _ACROSS - half, y - _DOWN - 12, 2 * (_ACROSS + half), 2 * (_DOWN + 12))
-    near = [one for one in _covered(seen, own) if _overlap(one, around) > 0]
-    best, least = middle, math.inf
-    for dx, dy in _BESIDE:
-        cx = max(half - MARGIN, min(seen.width + MARGIN - half, x + dx))
-        cy = max(high / 2 - AROUND, min(seen.height + AROUND - high / 2, y + dy))
-        words = Box(cx - half, cy - high / 2, 2 * half, high)
-        hidden = math.hypot(dx, dy)
-        for one in near:
-            end = one in ends  # the pill is about their values
-            hidden += (4 if end else 1) * _overlap(_grown(one, 2), words)
-            hidden += 0 if end else _overlap(_grown(one, 12), words) / 8  # near another box it seems to belong to that
-            if hidden >= least:
+    (x, y), half_width = midpoint, width / 2 + 4
+    wire = scene.wire_of.get(moment.edge)
+    end_boxes = [scene.boxes[scene.item_of(node)] for node in (moment.node, scene.trace.result[moment.edge])]
+    search_box = Box(x - _MAX_DX - half_width, y - _MAX_DY - 12, 2 * (_MAX_DX + half_width), 2 * (_MAX_DY + 12))
+    obstacles = [obstacle for obstacle in _obstacles(scene, wire) if _overlap_area(obstacle, search_box) > 0]
+    best, lowest_cost = midpoint, math.inf
+    for dx, dy in _PILL_OFFSETS:
+        cx = max(half_width - MARGIN, min(scene.width + MARGIN - half_width, x + dx))
+        cy = max(height / 2 - OVERLAY_MARGIN, min(scene.height + OVERLAY_MARGIN - height / 2, y + dy))
+        pill_box = Box(cx - half_width, cy - height / 2, 2 * half_width, height)
+        cost = math.hypot(dx, dy)
+        for one in obstacles:
+            is_end = one in end_boxes  # the pill is about their values
+            cost += (4 if is_end else 1) * _overlap_area(_inflate(one, 2), pill_box)
+            # Near another box it seems to belong to that.
+            cost += 0 if is_end else _overlap_area(_inflate(one, 12), pill_box) / 8
+            if cost >= lowest_cost:
                 break
-        if hidden < least:
-            best, least = (cx, cy), hidden
+        if cost < lowest_cost:
+            best, lowest_cost = (cx, cy), cost
     return best
 
 
-def _covered(seen: Scene, own: int | None) -> list[Box]:
-    """Return the boxes to avoid: items, titles of frames, and labels except that of wire `own`."""
-    found = [
+def _obstacles(scene: Scene, wire: int | None) -> list[Box]:
+    """Return the boxes to avoid: items, titles of frames, and labels except that of wire `wire`."""
+    boxes = [
         box._replace(height=22.0) if isinstance(part, Frame) else box
-        for part, box in zip(seen.parts, seen.boxes, strict=True)
+        for part, box in zip(scene.parts, scene.boxes, strict=True)
     ]
-    for at, label in enumerate(seen.labels):
-        if label and at != own:
-            wide, (x, _) = text_width(label, 11), seen.routes[at][-1]
-            found.append(Box(x - TIP - 6 - wide, seen.heights[at] - 5, wide, 10))
-    return found
+    for index, label in enumerate(scene.labels):
+        if label and index != wire:
+            width, (x, _) = text_width(label, 11), scene.routes[index][-1]
+            boxes.append(Box(x - ARROWHEAD_LENGTH - 6 - width, scene.heights[index] - 5, width, 10))
+    return boxes
 
 
-def _grown(box: Box, by: float) -> Box:
-    return Box(box.x - by, box.y - by, box.width + 2 * by, box.height + 2 * by)
+def _inflate(box: Box, margin: float) -> Box:
+    return Box(box.x - margin, box.y - margin, box.width + 2 * margin, box.height + 2 * margin)
 
 
-def _overlap(one: Box, other: Box) -> float:
-    across = min(one.x + one.width, other.x + other.width) - max(one.x, other.x)
-    down = min(one.y + one.height, other.y + other.height) - max(one.y, other.y)
-    return across * down if across > 0 and down > 0 else 0.0
+def _overlap_area(first: Box, second: Box) -> float:
+    width = min(first.x + first.width, second.x + second.width) - max(first.x, second.x)
+    height = min(first.y + first.height, second.y + second.height) - max(first.y, second.y)
+    return width * height if width > 0 and height > 0 else 0.0
 
 
 # --- how it is drawn -------------------------------------------------------------------------------------------------
 
 
-def wire_glow(seen: Scene, active: Active | None) -> str:
+def wire_glow(scene: Scene, active: Active | None) -> str:
     """Return the glow along the active wires."""
     if active is None or not active.wires:
         return ""
-    data = "".join(curve(seen.routes[at], active.way == "backward") for at in active.wires)
-    return f'<path class="flow {active.look}" d="{data}"/>'
+    path = "".join(curve_path(scene.routes[at], active.direction == "backward") for at in active.wires)
+    return f'<path class="flow {active.css_class}" d="{path}"/>'
 
 
-def corner_of(part: Part) -> float:
+def corner_radius(part: Part) -> float:
     """Return the corner radius of a part's border."""
     if not isinstance(part, Card):
         return 5.0
@@ -145,42 +164,57 @@ def corner_of(part: Part) -> float:
     return {"constant": 13.0, "leaf": 12.0}.get(kind, 4.0)
 
 
-def glow(seen: Scene, parts: Sequence[Part], active: Active | None) -> str:
+def draw_glow(scene: Scene, parts: Sequence[Part], active: Active | None) -> str:
     """Return the glow around the active item, the arrowhead of the gradient, and the pill."""
     if active is None:
         return ""
-    box, corner = seen.boxes[active.at], corner_of(parts[active.at])
-    out = [_ring("halo", active.look, box, corner, 5), _ring("core", active.look, box, corner, 2)]
-    for at in active.wires if active.way == "backward" else ():
-        x, y = seen.routes[at][0]
-        out.append(f'<path class="point{" less" if "less" in active.look else ""}" d="{tip((x + 1, y), -1, 1.6)}"/>')
-    if active.words:
-        out += [_leader(active), pill(active.words, active.place, active.large, "less" in active.look)]
-    return "".join(out)
+    box, radius = scene.boxes[active.item], corner_radius(parts[active.item])
+    elements = [_ring("halo", active.css_class, box, radius, 5), _ring("core", active.css_class, box, radius, 2)]
+    for wire in active.wires if active.direction == "backward" else ():
+        x, y = scene.routes[wire][0]
+        elements.append(
+            f'<path class="point{" less" if "less" in active.css_class else ""}" '
+            f'd="{arrowhead_path((x + 1, y), -1, 1.6)}"/>'
+        )
+    if active.label:
+        elements += [
+            _leader_line(active),
+            draw_pill(active.label, active.pill_center, active.pill_scale, "less" in active.css_class),
+        ]
+    return "".join(elements)
 
 
-def _ring(look: str, way: str, box: Box, corner: float, out: float) -> str:
-    sides = f'width="{short(box.width + 2 * out)}" height="{short(box.height + 2 * out)}" rx="{corner + out:g}"'
-    return f'<rect class="{look} {way}" x="{short(box.x - out)}" y="{short(box.y - out)}" {sides}/>'
-
-
-def _leader(active: Active) -> str:
-    """Return the leader line from a wire to its pill; "" if the pill is on the wire."""
-    (x, y), (to_x, to_y) = active.middle, active.place
-    if not active.wires or abs(y - to_y) < 18 * active.large:
-        return ""
-    end = to_y + math.copysign(10.0 * active.large, y - to_y)
-    look = "leader less" if "less" in active.look else "leader"
-    return f'<path class="{look}" d="M{short(x)} {short(y)}L{short(x + (to_x - x) * 0.3)} {short(end)}"/>'
-
-
-def pill(words: str, place: Point, large: float = 1.0, less: bool = False) -> str:
-    """Return a pill with a label, centred at `place`; `less` marks a negative gradient."""
-    wide = pill_width(words)
-    zoom = "" if large == 1 else f" scale({large:.3g})"
-    look = "pill less" if less else "pill"
+def _ring(css_class: str, direction: str, box: Box, radius: float, offset: float) -> str:
+    sides = (
+        f'width="{format_coordinate(box.width + 2 * offset)}" height="{format_coordinate(box.height + 2 * offset)}" '
+        f'rx="{radius + offset:g}"'
+    )
     return (
-        f'<g transform="translate({short(place[0])} {short(place[1])}){zoom}">'
-        f'<rect class="{look}" x="{short(-wide / 2)}" y="-10" width="{short(wide)}" height="20" rx="10"/>'
-        f'<text class="words" x="0" y="4.3">{escape(words)}</text></g>'
+        f'<rect class="{css_class} {direction}" x="{format_coordinate(box.x - offset)}" '
+        f'y="{format_coordinate(box.y - offset)}" {sides}/>'
+    )
+
+
+def _leader_line(active: Active) -> str:
+    """Return the leader line from a wire to its pill; "" if the pill is on the wire."""
+    (x, y), (to_x, to_y) = active.edge_midpoint, active.pill_center
+    if not active.wires or abs(y - to_y) < 18 * active.pill_scale:
+        return ""
+    end = to_y + math.copysign(10.0 * active.pill_scale, y - to_y)
+    css_class = "leader less" if "less" in active.css_class else "leader"
+    return (
+        f'<path class="{css_class}" d="M{format_coordinate(x)} '
+        f'{format_coordinate(y)}L{format_coordinate(x + (to_x - x) * 0.3)} {format_coordinate(end)}"/>'
+    )
+
+
+def draw_pill(label: str, center: Point, scale: float = 1.0, is_negative: bool = False) -> str:
+    """Return a pill with a label, centred at `center`; `is_negative` marks a negative gradient."""
+    width = pill_width(label)
+    zoom = "" if scale == 1 else f" scale({scale:.3g})"
+    css_class = "pill less" if is_negative else "pill"
+    return (
+        f'<g transform="translate({format_coordinate(center[0])} {format_coordinate(center[1])}){zoom}">'
+        f'<rect class="{css_class}" x="{format_coordinate(-width / 2)}" y="-10" width="{format_coordinate(width)}" '
+        f'height="20" rx="10"/><text class="words" x="0" y="4.3">{escape(label)}</text></g>'
     )

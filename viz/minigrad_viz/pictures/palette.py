@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Literal
 
-__all__ = ["DARK", "FLOW", "FONT", "LIGHT", "TEXT_ON", "THEMES", "Theme", "javascript", "stylesheet"]
+__all__ = ["CONTRAST_PAIRS", "DARK", "FLOW", "FONT", "LIGHT", "THEMES", "Theme", "javascript", "stylesheet"]
 
 Theme = Literal["light", "dark"]
 
@@ -80,7 +80,7 @@ FLOW: dict[Theme, list[str]] = {
     "dark": ["#16323f", "#1b4857", "#1f6070", "#2f7d83", "#3f9c97", "#76b7a0", "#a3d3a8", "#d0e5b7", "#fbf6c6"],
 }
 """Colour scale from small to large. Contrast with the page increases monotonically in lightness alone."""
-TEXT_ON = [
+CONTRAST_PAIRS = [
     ("ink", "page"),
     ("ink", "card"),
     ("ink", "wash"),
@@ -159,7 +159,7 @@ def _colours(theme: Theme) -> dict[str, str]:
     return THEMES[theme] | {f"flow{k}": colour for k, colour in enumerate(FLOW[theme])}
 
 
-def _rules(template: str, colours: Mapping[str, str]) -> str:
+def _format_rules(template: str, colours: Mapping[str, str]) -> str:
     return template.format_map({"FONT": FONT, **colours}).replace("\n", "")
 
 
@@ -170,9 +170,9 @@ def stylesheet(shapes: str = "", colours: str = "", theme: Theme | None = None) 
     `shapes` and `colours` are templates of additional rules, with doubled braces and colour names as placeholders.
     """
     if theme is not None:
-        return f"{_rules(_SHAPES + shapes, {})}{_rules(_COLOURS + colours, _colours(theme))}"
-    light, dark = (_rules(_COLOURS + colours, _colours(one)) for one in THEMES)
-    return f"{_rules(_SHAPES + shapes, {})}{light}@media (prefers-color-scheme:dark){{{dark}}}"
+        return f"{_format_rules(_SHAPES + shapes, {})}{_format_rules(_COLOURS + colours, _colours(theme))}"
+    light, dark = (_format_rules(_COLOURS + colours, _colours(one)) for one in THEMES)
+    return f"{_format_rules(_SHAPES + shapes, {})}{light}@media (prefers-color-scheme:dark){{{dark}}}"
 
 
 def javascript() -> str:

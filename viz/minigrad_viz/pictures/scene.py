@@ -16,27 +16,27 @@ from typing import Literal, NamedTuple
 
 from minigrad_viz.layout import Ports, layout
 from minigrad_viz.layout.nesting import nest
-from minigrad_viz.pictures.boxes import Mention, Stack, stacks
-from minigrad_viz.pictures.cards import Card, card
-from minigrad_viz.pictures.curves import TIP, Point, height_at
-from minigrad_viz.pictures.quantities import pictured
-from minigrad_viz.pictures.rows import PAGE, Part, Row, in_rows
+from minigrad_viz.pictures.boxes import Mention, Stack, make_block_parts
+from minigrad_viz.pictures.cards import Card, make_card
+from minigrad_viz.pictures.curves import ARROWHEAD_LENGTH, Point, y_at
+from minigrad_viz.pictures.node_text import has_heatmap
+from minigrad_viz.pictures.row_wrapping import PAGE_WIDTH, Part, Row, wrap_rows
 from minigrad_viz.trace import Trace
 from minigrad_viz.trace.history import Moment, Timeline
-from minigrad_viz.trace.modules import begin_open
-from minigrad_viz.trace.notation import brief, text_width
-from minigrad_viz.trace.visible import Item, Wire, visible
+from minigrad_viz.trace.modules import initially_open_blocks
+from minigrad_viz.trace.notation import format_brief, text_width
+from minigrad_viz.trace.visibility import Item, Wire, visible_items
 
-__all__ = ["WIDE", "Box", "Overrides", "Part", "Scene", "scene"]
+__all__ = ["OVERVIEW_WIDTH", "Box", "Overrides", "Part", "Scene", "build_scene"]
 
-WIDE = 3000  # pixels; a wider drawing is only an overview
+OVERVIEW_WIDTH = 3000  # pixels; a wider drawing is only an overview
 
-_HIGH = 1500  # maximum height of a drawing in rows, in pixels, while blocks can be closed
-_BETWEEN = 22.0  # gap between rows
-_BUDGETS = (40, 25, 15, 8)  # numbers of visible items to try in a graph with blocks, until the drawing is legible
-_LABELLED = 60  # maximum items for which labels include (short) formulas of local derivatives
-_NEAR = 15.0  # maximum vertical distance of a label from the end of its edge
-_PITCH = 13.5  # vertical distance of labels, including descenders and background
+_MAX_HEIGHT = 1500  # maximum height of a drawing in rows, in pixels, while blocks can be closed
+_ROW_GAP = 22.0  # gap between rows
+_ITEM_BUDGETS = (40, 25, 15, 8)  # numbers of visible items to try in a graph with blocks, until the drawing is legible
+_MAX_LABELLED_ITEMS = 60  # maximum items for which labels include (short) formulas of local derivatives
+_MAX_LABEL_OFFSET = 15.0  # maximum vertical distance of a label from the end of its edge
+_LABEL_PITCH = 13.5  # vertical distance of labels, including descenders and background
 
 
 class Box(NamedTuple):
@@ -52,16 +52,16 @@ class Box(NamedTuple):
 class Scene:
     """Items and wires with their layout: a part and a box for each item, a route and a label for each wire.
 
-    `special` is whether there is anything except plain scalar cards. `heights` are the y of the labels.
+    `has_special_parts` is whether there is anything except plain scalar cards. `heights` are the y of the labels.
     """
 
     trace: Trace
     timeline: Timeline | None
     items: list[Item]
     wires: list[Wire]
-    opened: set[int]
+    open_blocks: set[int]
     parts: list[Part]
-    special: bool
+    has_special_parts: bool
     labels: list[str]
     boxes: list[Box] = field(default_factory=list)
     routes: list[list[Point]] = field(default_factory=list)
@@ -70,26 +70,26 @@ class Scene:
     height: float = 0.0
 
     @cached_property
-    def counts(self) -> list[int]:
+    def contribution_counts(self) -> list[int]:
         """For each node, the number of contributions to its gradient."""
         return self.trace.contributions()
 
     @cached_property
-    def _places(self) -> tuple[dict[int, int], dict[int, int]]:
+    def _item_indices(self) -> tuple[dict[int, int], dict[int, int]]:
         """The items of nodes and the items of closed blocks."""
         nodes = {item.node: at for at, item in enumerate(self.items) if item.node >= 0}
-        blocks = {item.block: at for at, item in enumerate(self.items) if item.block >= 0 and not item.framed}
+        blocks = {item.block: at for at, item in enumerate(self.items) if item.block >= 0 and not item.is_frame}
         return nodes, blocks
 
     def item_of(self, node: int) -> int:
         """Return the item of a node, or of the closed block that contains it."""
-        nodes, blocks = self._places
+        nodes, blocks = self._item_indices
         if node in nodes:
             return nodes[node]
-        k = self.trace.block[node]
-        while k not in blocks:
-            k = self.trace.blocks[k].outer
-        return blocks[k]
+        block = self.trace.block[node]
+        while block not in blocks:
+            block = self.trace.blocks[block].outer
+        return blocks[block]
 
     @cached_property
     def wire_of(self) -> dict[int, int]:
@@ -99,212 +99,226 @@ class Scene:
     # --- at a moment ---
 
     @cached_property
-    def _drawn(self) -> dict[tuple[int, bool, int, str], Card]:
+    def _card_cache(self) -> dict[tuple[int, bool, int, str], Card]:
         return {}
 
-    def part_at(self, at: int, now: Moment) -> Part:
+    def part_at(self, index: int, moment: Moment) -> Part:
         """Return the part of item `at` at a moment."""
-        item, part = self.items[at], self.parts[at]
+        item, part = self.items[index], self.parts[index]
         if isinstance(part, Stack):
-            return replace(part, progress=self._progress(item.block, now.position))
+            return replace(part, progress=self._progress(item.block, moment.position))
         if not isinstance(part, Card):
             return part
-        gradient = now.gradient(item.node)
-        key = item.node, now.is_computed(item.node), gradient.met, gradient.state
-        if key not in self._drawn:
-            self._drawn[key] = card(self.trace, item.node, self.counts[item.node], now)
-        return self._drawn[key]
+        gradient = moment.gradient(item.node)
+        key = item.node, moment.is_computed(item.node), gradient.met, gradient.state
+        if key not in self._card_cache:
+            self._card_cache[key] = make_card(self.trace, item.node, self.contribution_counts[item.node], moment)
+        return self._card_cache[key]
 
     @cached_property
-    def _deadlines(self) -> dict[int, tuple[list[int], list[int]]]:
+    def _completion_positions(self) -> dict[int, tuple[list[int], list[int]]]:
         """For each closed block, the sorted positions at which operations are computed and gradients complete."""
         trace = self.trace
-        found: dict[int, tuple[list[int], list[int]]] = {block: ([], []) for block in self._places[1]}
+        positions: dict[int, tuple[list[int], list[int]]] = {block: ([], []) for block in self._item_indices[1]}
         assert self.timeline is not None
         timeline, never = self.timeline, self.timeline.last + 1
         for node, kind in enumerate(trace.kinds):
-            k = trace.block[node]
-            while k >= 0:
-                if k in found:
+            ancestor = trace.block[node]
+            while ancestor >= 0:
+                if ancestor in positions:
                     if kind == "o":
-                        found[k][0].append(timeline.computed[node])
+                        positions[ancestor][0].append(timeline.position_of_node[node])
                     if kind in "lo" and trace.states[node] != "b":
                         arrivals = [timeline.seed] if node == timeline.root else timeline.arrivals.get(node, [never])
-                        found[k][1].append(arrivals[-1])
-                k = trace.blocks[k].outer
-        return {block: (sorted(forward), sorted(backward)) for block, (forward, backward) in found.items()}
+                        positions[ancestor][1].append(arrivals[-1])
+                ancestor = trace.blocks[ancestor].outer
+        return {block: (sorted(forward), sorted(backward)) for block, (forward, backward) in positions.items()}
 
     def _progress(self, block: int, position: int) -> tuple[float, float]:
         """Return the computed fraction of a closed block's operations, and the complete fraction of its gradients."""
         forward, backward = (
-            (bisect_right(when, position) / len(when) if when else 1.0) for when in self._deadlines[block]
+            (bisect_right(positions, position) / len(positions) if positions else 1.0)
+            for positions in self._completion_positions[block]
         )
         return forward, backward
 
-    def time_of(self, wire: Wire, now: Moment) -> Literal["done", "future", ""]:
+    def wire_state(self, wire: Wire, moment: Moment) -> Literal["done", "future", ""]:
         """Return "done" if a gradient has flowed back over a wire, "future" if its result is not computed yet."""
-        states = {now.edge_state(edge) for edge in wire.edges}
+        states = {moment.edge_state(edge) for edge in wire.edges}
         if "done" in states:
             return "done"
-        begun = "active" in states or any(now.is_computed(self.trace.result[edge]) for edge in wire.edges)
-        return "" if begun else "future"
+        has_started = "active" in states or any(moment.is_computed(self.trace.result[edge]) for edge in wire.edges)
+        return "" if has_started else "future"
 
-    def label_at(self, at: int, now: Moment) -> str:
+    def label_at(self, index: int, moment: Moment) -> str:
         """Return the label of wire `at`; "" before its result is computed, and while a pill labels it."""
-        told = self.time_of(self.wires[at], now) == "future" or now.edge == self.wires[at].edges[0]
-        return "" if told else self.labels[at]
+        is_hidden = self.wire_state(self.wires[index], moment) == "future" or moment.edge == self.wires[index].edges[0]
+        return "" if is_hidden else self.labels[index]
 
 
 class Overrides(NamedTuple):
-    """Functions that replace the parts and labels of a `scene`."""
+    """Functions that replace the parts and labels of a `build_scene`."""
 
     part: Callable[[Item, Part], Part]
     label: Callable[[Wire, Item], str]
     """Takes a wire and the item at its end."""
 
 
-def scene(
+def build_scene(
     trace: Trace,
-    opened: Collection[int] | None = None,
+    open_blocks: Collection[int] | None = None,
     timeline: Timeline | None = None,
-    widest: int = WIDE,
-    shown: Overrides | None = None,
+    max_width: int = OVERVIEW_WIDTH,
+    overrides: Overrides | None = None,
 ) -> Scene:
-    """Return the scene of a trace, with the moments of `timeline`. `opened` are the open blocks; None opens as many as
-    remain legible and fit in `widest` pixels while blocks can be closed. `shown` replaces parts and labels."""
-    structured = bool(trace.modules or trace.how)
-    for budget in _BUDGETS if opened is None else _BUDGETS[:1]:
-        seen = _seen(trace, budget, opened, timeline)
-        if shown is not None:
-            seen.parts = [shown.part(item, part) for item, part in zip(seen.items, seen.parts, strict=True)]
-            seen.labels = [shown.label(wire, seen.items[wire.end]) for wire in seen.wires]
-        _place(seen)
-        if structured and timeline is None and seen.width > PAGE:
-            seen = _in_rows(seen)
-        if (seen.width <= widest and (seen.height <= _HIGH or not structured)) or len(seen.opened) == 1:
+    """Return the scene of a trace, with the moments of `timeline`. `open_blocks` are the open blocks; None opens as
+    many as remain legible and fit in `max_width` pixels while blocks can be closed. `overrides` replaces parts and
+    labels."""
+    is_structured = bool(trace.modules or trace.execution)
+    for budget in _ITEM_BUDGETS if open_blocks is None else _ITEM_BUDGETS[:1]:
+        scene = _visible_scene(trace, budget, open_blocks, timeline)
+        if overrides is not None:
+            scene.parts = [overrides.part(item, part) for item, part in zip(scene.items, scene.parts, strict=True)]
+            scene.labels = [overrides.label(wire, scene.items[wire.end]) for wire in scene.wires]
+        _lay_out(scene)
+        if is_structured and timeline is None and scene.width > PAGE_WIDTH:
+            scene = _wrap_scene(scene)
+        if (scene.width <= max_width and (scene.height <= _MAX_HEIGHT or not is_structured)) or len(
+            scene.open_blocks
+        ) == 1:
             break
-    return seen
+    return scene
 
 
-def _seen(trace: Trace, budget: int, chosen: Collection[int] | None, timeline: Timeline | None) -> Scene:
-    small = chosen is None and trace.full and not any(block.kind == "scope" for block in trace.blocks)
-    where = [0] * len(trace.block) if small else trace.block
-    opened = {0} if small else begin_open(trace, budget) if chosen is None else {0, *chosen}
-    items, wires = visible(trace.blocks, where, list(zip(trace.operand, trace.result, strict=True)), opened)
-    blocks = stacks(trace, items, wires)
+def _visible_scene(trace: Trace, budget: int, requested: Collection[int] | None, timeline: Timeline | None) -> Scene:
+    is_flat = requested is None and trace.is_fully_shown and not any(block.kind == "scope" for block in trace.blocks)
+    block_of_node = [0] * len(trace.block) if is_flat else trace.block
+    open_blocks = {0} if is_flat else initially_open_blocks(trace, budget) if requested is None else {0, *requested}
+    items, wires = visible_items(
+        trace.blocks, block_of_node, list(zip(trace.operand, trace.result, strict=True)), open_blocks
+    )
+    blocks = make_block_parts(trace, items, wires)
     if timeline:
-        for at, part in blocks.items():
-            blocks[at] = replace(part, rows=part.rows[:1], progress=(0.0, 0.0)) if isinstance(part, Stack) else part
+        for index, part in blocks.items():
+            blocks[index] = replace(part, rows=part.rows[:1], progress=(0.0, 0.0)) if isinstance(part, Stack) else part
     counts = trace.contributions()
     start = timeline.at(0) if timeline else None
     parts: list[Part] = [
-        blocks[at] if item.node < 0 else card(trace, item.node, counts[item.node], start)
+        blocks[at] if item.node < 0 else make_card(trace, item.node, counts[item.node], start)
         for at, item in enumerate(items)
     ]
-    shown = [item.node for item in items if item.node >= 0]
-    special = bool(blocks) or any(pictured(trace, node) or trace.kinds[node] == "x" for node in shown)
-    plain = len(items) <= _LABELLED and not any(item.framed for item in items)
-    labels = ["" if items[wire.end].node < 0 else _label(trace, wire, plain) for wire in wires]
-    return Scene(trace, timeline, items, wires, opened, parts, special, labels)
+    nodes = [item.node for item in items if item.node >= 0]
+    has_special_parts = bool(blocks) or any(has_heatmap(trace, node) or trace.kinds[node] == "x" for node in nodes)
+    show_formulas = len(items) <= _MAX_LABELLED_ITEMS and not any(item.is_frame for item in items)
+    labels = ["" if items[wire.end].node < 0 else _edge_label(trace, wire, show_formulas) for wire in wires]
+    return Scene(trace, timeline, items, wires, open_blocks, parts, has_special_parts, labels)
 
 
-def _label(trace: Trace, wire: Wire, plain: bool) -> str:
+def _edge_label(trace: Trace, wire: Wire, show_formulas: bool) -> str:
     """Return the label of an edge into a node: the local derivative, with its formula if that fits."""
     edge = wire.edges[0]
     if trace.local[edge] is None:
         return ""
-    text = trace.local_text(edge, 10, brief)
-    return text if plain and text_width(text, 11) <= 100 else text.rpartition(" = ")[2]
+    text = trace.local_text(edge, 10, format_brief)
+    return text if show_formulas and text_width(text, 11) <= 100 else text.rpartition(" = ")[2]
 
 
 # --- in rows ---------------------------------------------------------------------------------------------------------
 
 
-def _in_rows(seen: Scene) -> Scene:
+def _wrap_scene(scene: Scene) -> Scene:
     """Return the scene wrapped into rows no wider than a page, as far as it can be cut."""
-    labels = {id(wire.edges): label for wire, label in zip(seen.wires, seen.labels, strict=True)}
+    labels = {id(wire.edges): label for wire, label in zip(scene.wires, scene.labels, strict=True)}
 
-    def placed(row: Row) -> Scene:
+    def lay_out_row(row: Row) -> Scene:
         items, wires, parts = row
-        one = replace(seen, items=items, wires=wires, parts=parts, labels=[labels[id(wire.edges)] for wire in wires])
-        _place(one)
-        return one
+        row_scene = replace(
+            scene, items=items, wires=wires, parts=parts, labels=[labels[id(wire.edges)] for wire in wires]
+        )
+        _lay_out(row_scene)
+        return row_scene
 
-    def mention(wire: Wire) -> Mention:
-        part, name = seen.parts[wire.start], seen.trace.names[wire.value] if wire.value >= 0 else None
+    def make_mention(wire: Wire) -> Mention:
+        part, name = scene.parts[wire.start], scene.trace.names[wire.value] if wire.value >= 0 else None
         if name is None:
-            name = part.path if isinstance(part, Stack) else seen.trace.title(wire.value)
+            name = part.qualified_name if isinstance(part, Stack) else scene.trace.title(wire.value)
         return Mention(name, part.tooltip if isinstance(part, Stack | Card) else "")
 
-    whole: Row = (seen.items, seen.wires, seen.parts)
-    rows = list(map(placed, in_rows(whole, seen.boxes, lambda row: placed(row).width, mention)))
-    found = replace(rows[0], items=[], wires=[], parts=[], labels=[], boxes=[], routes=[], heights=[], height=-_BETWEEN)
+    unwrapped: Row = (scene.items, scene.wires, scene.parts)
+    rows = list(map(lay_out_row, wrap_rows(unwrapped, scene.boxes, lambda row: lay_out_row(row).width, make_mention)))
+    wrapped = replace(
+        rows[0], items=[], wires=[], parts=[], labels=[], boxes=[], routes=[], heights=[], height=-_ROW_GAP
+    )
     for row in rows:
-        first, y = len(found.items), found.height + _BETWEEN
-        found.items += [item._replace(outer=item.outer + first if item.outer >= 0 else -1) for item in row.items]
-        found.wires += [replace(wire, start=wire.start + first, end=wire.end + first) for wire in row.wires]
-        found.parts += row.parts
-        found.labels += row.labels
-        found.boxes += [box._replace(y=box.y + y) for box in row.boxes]
-        found.routes += [[(x, height + y) for x, height in route] for route in row.routes]
-        found.heights += [height + y for height in row.heights]
-        found.width, found.height = max(found.width, row.width), y + row.height
-    return found
+        first_index, y = len(wrapped.items), wrapped.height + _ROW_GAP
+        wrapped.items += [
+            item._replace(outer=item.outer + first_index if item.outer >= 0 else -1) for item in row.items
+        ]
+        wrapped.wires += [
+            replace(wire, start=wire.start + first_index, end=wire.end + first_index) for wire in row.wires
+        ]
+        wrapped.parts += row.parts
+        wrapped.labels += row.labels
+        wrapped.boxes += [box._replace(y=box.y + y) for box in row.boxes]
+        wrapped.routes += [[(x, height + y) for x, height in route] for route in row.routes]
+        wrapped.heights += [height + y for height in row.heights]
+        wrapped.width, wrapped.height = max(wrapped.width, row.width), y + row.height
+    return wrapped
 
 
 # --- layout ----------------------------------------------------------------------------------------------------------
 
 
-def _place(seen: Scene) -> None:
+def _lay_out(scene: Scene) -> None:
     """Set the boxes, the routes and the y of the labels."""
-    widest = max((text_width(label, 11) for label in seen.labels), default=0.0)
-    framed = any(item.framed for item in seen.items)  # borders of frames take up columns too
-    gap = max(36.0 if framed else 56.0, widest + 40.0)
-    sizes = [part.size for part in seen.parts]
-    ends = [(wire.start, wire.end) for wire in seen.wires]
-    if all(item.block < 0 for item in seen.items):
-        plain = layout(sizes, ends, gap_x=gap, gap_y=18.0)
-        corners = zip(plain.centers, sizes, strict=True)
-        seen.boxes = [Box(x - width / 2, y - height / 2, width, height) for (x, y), (width, height) in corners]
-        seen.routes, seen.width, seen.height = plain.routes, plain.width, plain.height
+    max_label_width = max((text_width(label, 11) for label in scene.labels), default=0.0)
+    has_frames = any(item.is_frame for item in scene.items)  # borders of frames take up columns too
+    gap = max(36.0 if has_frames else 56.0, max_label_width + 40.0)
+    sizes = [part.size for part in scene.parts]
+    ends = [(wire.start, wire.end) for wire in scene.wires]
+    if all(item.block < 0 for item in scene.items):
+        flat_layout = layout(sizes, ends, gap_x=gap, gap_y=18.0)
+        corners = zip(flat_layout.centers, sizes, strict=True)
+        scene.boxes = [Box(x - width / 2, y - height / 2, width, height) for (x, y), (width, height) in corners]
+        scene.routes, scene.width, scene.height = flat_layout.routes, flat_layout.width, flat_layout.height
     else:
-        ports = Ports([wire.value for wire in seen.wires], _leave(seen))
-        outer = [item.outer for item in seen.items]
-        nested = nest(sizes, outer, ends, gap_x=gap, gap_y=18.0, padding=14.0, ports=ports)
-        seen.boxes = [Box(*box) for box in nested.boxes]
-        seen.routes, seen.width, seen.height = nested.routes, nested.width, nested.height
-    seen.heights = _label_heights(seen)
+        ports = Ports([wire.value for wire in scene.wires], _port_offsets(scene))
+        outer = [item.outer for item in scene.items]
+        nested_layout = nest(sizes, outer, ends, gap_x=gap, gap_y=18.0, padding=14.0, ports=ports)
+        scene.boxes = [Box(*box) for box in nested_layout.boxes]
+        scene.routes, scene.width, scene.height = nested_layout.routes, nested_layout.width, nested_layout.height
+    scene.heights = _place_labels(scene)
 
 
-def _leave(seen: Scene) -> list[float]:
+def _port_offsets(scene: Scene) -> list[float]:
     """Return the offset of each wire's source port below the middle of its item; values of a block are stacked."""
     values: dict[int, dict[int, int]] = {}
-    for wire in seen.wires:
-        of = values.setdefault(wire.start, {})
-        of.setdefault(wire.value, len(of))
+    for wire in scene.wires:
+        index_of_value = values.setdefault(wire.start, {})
+        index_of_value.setdefault(wire.value, len(index_of_value))
     heights = []
-    for wire in seen.wires:
-        of = values[wire.start]
-        step = min(9.0, (seen.parts[wire.start].size[1] - 20.0) / len(of))
-        heights.append((of[wire.value] - (len(of) - 1) / 2) * step)
+    for wire in scene.wires:
+        index_of_value = values[wire.start]
+        step = min(9.0, (scene.parts[wire.start].size[1] - 20.0) / len(index_of_value))
+        heights.append((index_of_value[wire.value] - (len(index_of_value) - 1) / 2) * step)
     return heights
 
 
-def _label_heights(seen: Scene) -> list[float]:
+def _place_labels(scene: Scene) -> list[float]:
     """Return the y of each label: on its edge, near the end, without overlapping other labels."""
-    labels, routes, heights = seen.labels, seen.routes, [0.0] * len(seen.labels)
-    into: dict[int, list[int]] = {}
-    for number, wire in enumerate(seen.wires):
-        if labels[number]:
-            into.setdefault(wire.end, []).append(number)
-    for edges in into.values():
+    labels, routes, heights = scene.labels, scene.routes, [0.0] * len(scene.labels)
+    edges_by_target: dict[int, list[int]] = {}
+    for index, wire in enumerate(scene.wires):
+        if labels[index]:
+            edges_by_target.setdefault(wire.end, []).append(index)
+    for edges in edges_by_target.values():
         for edge in edges:
-            x, port = routes[edge][-1]
-            y = height_at(routes[edge], x - TIP - 6 - text_width(labels[edge], 11) / 3)
-            heights[edge] = min(max(y, port - _NEAR), port + _NEAR)
-        if any(heights[one] + _PITCH > heights[two] for one, two in pairwise(edges)):
+            x, port_y = routes[edge][-1]
+            y = y_at(routes[edge], x - ARROWHEAD_LENGTH - 6 - text_width(labels[edge], 11) / 3)
+            heights[edge] = min(max(y, port_y - _MAX_LABEL_OFFSET), port_y + _MAX_LABEL_OFFSET)
+        if any(heights[one] + _LABEL_PITCH > heights[two] for one, two in pairwise(edges)):
             # Edges with one source, or that cross, are apart only at their ports, barely enough for labels.
             first, last = routes[edges[0]][-1][1], routes[edges[-1]][-1][1]
-            for at, edge in enumerate(edges):
-                heights[edge] = (first + last - (len(edges) - 1) * _PITCH) / 2 + at * _PITCH
+            for row, edge in enumerate(edges):
+                heights[edge] = (first + last - (len(edges) - 1) * _LABEL_PITCH) / 2 + row * _LABEL_PITCH
     return heights

@@ -3,27 +3,29 @@
 `build` creates it from the user's objects, `columns` defines its contents, `wire` serialises it to JSON.
 """
 
-from minigrad_viz.trace.build import placed, to_trace
+from minigrad.core.deprecation import deprecated_names
+from minigrad_viz.trace.build import to_trace, trace_with_indices
 from minigrad_viz.trace.builder import Builder
-from minigrad_viz.trace.columns import FULL, Pass
-from minigrad_viz.trace.renamed import renamed
-from minigrad_viz.trace.rows import Edge, Note, PassStep, Shaped, TourStop, TraceBlock, TraceNode
+from minigrad_viz.trace.columns import MAX_DETAILED_NODES, Pass
+from minigrad_viz.trace.rows import Edge, Note, PassStep, TensorData, TourStop, TraceBlock, TraceNode
 from minigrad_viz.trace.trace import Trace
 
 __all__ = [
-    "FULL",
+    "MAX_DETAILED_NODES",
     "Builder",
     "Edge",
     "Note",
     "Pass",
     "PassStep",
-    "Shaped",
+    "TensorData",
     "TourStop",
     "Trace",
     "TraceBlock",
     "TraceNode",
-    "placed",
     "to_trace",
+    "trace_with_indices",
 ]
 
-__getattr__ = renamed(__name__, {"Block": "TraceBlock", "Node": "TraceNode", "Step": "PassStep", "Stop": "TourStop"})
+__getattr__ = deprecated_names(
+    __name__, {"Block": "TraceBlock", "Node": "TraceNode", "Step": "PassStep", "Stop": "TourStop"}
+)

@@ -10,143 +10,153 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from minigrad_viz.trace.columns import Pass, count, finite, same
-from minigrad_viz.trace.notation import formula_of, plain, pretty
+from minigrad_viz.trace.columns import Pass, count_phrase, is_close, is_finite
+from minigrad_viz.trace.notation import format_pretty, formula_text, make_formula
 from minigrad_viz.trace.rows import Note
 from minigrad_viz.trace.trace import Trace
 
-__all__ = ["raise_alarms"]
+__all__ = ["add_alarms"]
 
-SATURATED = 0.99  # |tanh| above it, and sigmoid likewise: the derivative is below 2% of its maximum
-MOST = 0.5  # fraction of saturated elements above which a tensor counts as saturated
-NEAR, FAR = 3, 8  # distances from the output, in operations, at which gradients are compared
-SCALE = 1e6  # tolerated ratio between a gradient far from the output and those near it
-_OTHER_PASS = ("hook", "replayed")  # notes after which .grad may belong to a pass other than the one shown
-BATCH = 32  # minimum rows before a unit that is 0 in all of them counts as dead
+SATURATION_LEVEL = 0.99  # |tanh| above it, and sigmoid likewise: the derivative is below 2% of its maximum
+MAX_SATURATED_FRACTION = 0.5  # fraction of saturated elements above which a tensor counts as saturated
+MAX_NEAR_DISTANCE, MIN_FAR_DISTANCE = 3, 8  # distances from the output, in operations, at which gradients are compared
+MAX_GRADIENT_RATIO = 1e6  # tolerated ratio between a gradient far from the output and those near it
+INCONCLUSIVE_NOTES = ("hook", "replayed")  # notes after which .grad may belong to a pass other than the one shown
+MIN_DEAD_ROWS = 32  # minimum rows before a unit that is 0 in all of them counts as dead
 
 
-def raise_alarms(trace: Trace) -> None:
+def add_alarms(trace: Trace) -> None:
     """Append the alarms of `trace` to its notes."""
-    for find in (_overwritten, _not_finite, _gradient_not_finite, _faded, _dead, _saturated, _left_over):
-        trace.notes.extend(find(trace))
+    value_checks = (_stale_values, _non_finite_values)
+    gradient_checks = (_non_finite_gradients, _faded_gradients, _dead_relus, _saturated_nodes, _stale_gradients)
+    for check in value_checks + gradient_checks:
+        trace.notes.extend(check(trace))
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
-def _overwritten(trace: Trace) -> Iterable[Note]:
+def _stale_values(trace: Trace) -> Iterable[Note]:
     """Report the first node with a modified operand, and how the two disagree."""
-    if not trace.late:
+    if not trace.modified_operands:
         return
-    at = min(trace.late)
-    late = trace.late[at]
-    names = " and ".join(trace.title(place) for place in late)
-    was = "was" if len(late) == 1 else "were"
-    others = len(trace.late) - 1
-    more = f"; the same applies to {count(others, 'more node', 'more nodes')}" if others else ""
-    if late == [at]:
+    first_stale = min(trace.modified_operands)
+    modified = trace.modified_operands[first_stale]
+    names = " and ".join(trace.title(operand) for operand in modified)
+    was = "was" if len(modified) == 1 else "were"
+    other_count = len(trace.modified_operands) - 1
+    suffix = f"; the same applies to {count_phrase(other_count, 'more node', 'more nodes')}" if other_count else ""
+    if modified == [first_stale]:
         text = f"{names} was modified in-place, but its own derivative needs the original values"
-    elif at in trace.tensors:
-        text = f"{names} {was} modified in-place after {trace.title(at)} was computed, so {trace.title(at)} is stale"
+    elif first_stale in trace.tensors:
+        text = (
+            f"{names} {was} modified in-place after {trace.title(first_stale)} was computed, so "
+            f"{trace.title(first_stale)} is stale"
+        )
     else:
         text = (
-            f"{names} {was} assigned another value after {trace.title(at)} was computed: {_with_numbers(trace, at)} "
-            f"now, but {trace.title(at)} is still {pretty(trace.values[at])}"
+            f"{names} {was} assigned another value after {trace.title(first_stale)} was computed: "
+            f"{_formula_with_numbers(trace, first_stale)} "
+            f"now, but {trace.title(first_stale)} is still {format_pretty(trace.values[first_stale])}"
         )
-    passed = {run.root for run in trace.passes}
-    missing = any(root not in passed for root in trace.outputs)
+    roots_with_pass = {run.root for run in trace.passes}
+    missing = any(root not in roots_with_pass for root in trace.outputs)
     missing = missing and not any(note.kind in ("partial", "freed") for note in trace.notes)
-    what = "no backward pass can be shown" if at in trace.tensors else "local derivatives are missing"
-    text += f"{more}. Recompute it." + (f" Until then {what}." if missing else "")
-    yield Note("overwritten", at, text, tuple(sorted(trace.late)))
+    consequence = "no backward pass can be shown" if first_stale in trace.tensors else "local derivatives are missing"
+    text += f"{suffix}. Recompute it." + (f" Until then {consequence}." if missing else "")
+    yield Note("overwritten", first_stale, text, tuple(sorted(trace.modified_operands)))
 
 
-def _not_finite(trace: Trace) -> Iterable[Note]:
+def _non_finite_values(trace: Trace) -> Iterable[Note]:
     """Report the first value that is not finite; if it is an infinity, also the first NaN."""
-    bad = trace.not_finite()
-    harmful = _harmful(trace, bad) if bad else ()
-    first = next((index for index in bad if index in harmful or not _put_in(trace, index)), None)
+    bad = trace.non_finite_nodes()
+    harmful = _harmful_nodes(trace, bad) if bad else ()
+    first = next((index for index in bad if index in harmful or not _is_intended_infinity(trace, index)), None)
     if first is None:
         return
-    yield _origin(trace, first, bad)
-    if not _has_nan(_held(trace, first)):
-        nan = next((index for index in bad if _has_nan(_held(trace, index))), None)
+    yield _origin_note(trace, first, bad)
+    if not _has_nan(_value_of(trace, first)):
+        nan = next((index for index in bad if _has_nan(_value_of(trace, index))), None)
         if nan is not None:
-            yield _origin(trace, nan, bad)
+            yield _origin_note(trace, nan, bad)
 
 
-def _origin(trace: Trace, index: int, bad: list[int]) -> Note:
-    held = _held(trace, index)
-    nan = _has_nan(held)
-    what = "NaN" if nan else "infinity"
+def _origin_note(trace: Trace, index: int, bad: list[int]) -> Note:
+    value = _value_of(trace, index)
+    nan = _has_nan(value)
+    kind = "NaN" if nan else "infinity"
     if trace.op[index] < 0:
         origin = "an input value"
     else:
-        origin = _with_numbers(trace, index)
-        if index in trace.tensors and held is not None:
-            origin += f", in {_bad_cells(held, nan)}"
-    reached = _reached(trace, index, set(bad))
-    spread = f" It spread to {count(len(reached), 'node', 'nodes')}." if len(reached) > 1 else ""
-    return Note("nan" if nan else "inf", index, f"{trace.title(index)} is the first {what}: {origin}.{spread}", reached)
+        origin = _formula_with_numbers(trace, index)
+        if index in trace.tensors and value is not None:
+            origin += f", in {_count_bad_elements(value, nan)}"
+    contaminated = _contaminated_nodes(trace, index, set(bad))
+    spread = f" It spread to {count_phrase(len(contaminated), 'node', 'nodes')}." if len(contaminated) > 1 else ""
+    return Note(
+        "nan" if nan else "inf", index, f"{trace.title(index)} is the first {kind}: {origin}.{spread}", contaminated
+    )
 
 
-def _put_in(trace: Trace, index: int) -> bool:
+def _is_intended_infinity(trace: Trace, index: int) -> bool:
     """Whether an infinity is intended: an input, as for a mask. A NaN never is."""
-    if _has_nan(_held(trace, index)):
+    if _has_nan(_value_of(trace, index)):
         return False
     if trace.op[index] < 0 or "inf" in str(trace.attrs.get(index, {})):
         return True
     operands = trace.operand[trace.start[index] : trace.start[index + 1]]
     # A non-finite operand is reported instead; an unknown one is likely the -inf of a mask.
-    return any(_held(trace, x) is None or not finite(_held(trace, x)) for x in operands)
+    return any(_value_of(trace, x) is None or not is_finite(_value_of(trace, x)) for x in operands)
 
 
-def _harmful(trace: Trace, bad: list[int]) -> set[int]:
+def _harmful_nodes(trace: Trace, bad: list[int]) -> set[int]:
     """Return the nodes in `bad` that reach an output or become NaN, through such nodes or unknown ones."""
     outputs = set(trace.outputs)
-    found = {index for index in bad if index in outputs or _has_nan(_held(trace, index))}
-    last, wrong = max(found, default=-1), set(bad)
+    harmful = {index for index in bad if index in outputs or _has_nan(_value_of(trace, index))}
+    last, bad_set = max(harmful, default=-1), set(bad)
     for node in range(last, -1, -1):
-        if node in found:
+        if node in harmful:
             operands = trace.operand[trace.start[node] : trace.start[node + 1]]
-            found.update(x for x in operands if x in wrong or _held(trace, x) is None)
-    return found & wrong
+            harmful.update(x for x in operands if x in bad_set or _value_of(trace, x) is None)
+    return harmful & bad_set
 
 
-def _reached(trace: Trace, index: int, bad: set[int]) -> tuple[int, ...]:
+def _contaminated_nodes(trace: Trace, index: int, bad: set[int]) -> tuple[int, ...]:
     """Return the nodes in `bad` that depend on node `index` through such nodes or unknown ones."""
-    touched, found = {index}, []
+    touched, reached = {index}, []
     for node in range(index + 1, len(trace.kinds)):
         operands = trace.operand[trace.start[node] : trace.start[node + 1]]
         if not touched.isdisjoint(operands):
             if node in bad:
-                found.append(node)
-            if node in bad or _held(trace, node) is None:
+                reached.append(node)
+            if node in bad or _value_of(trace, node) is None:
                 touched.add(node)
-    return tuple(found)
+    return tuple(reached)
 
 
-def _gradient_not_finite(trace: Trace) -> Iterable[Note]:
+def _non_finite_gradients(trace: Trace) -> Iterable[Note]:
     """Report the first backward step with a non-finite product of finite factors."""
     for run in trace.passes:
         if run.root not in trace.tensors and all(map(math.isfinite, run.contribution)):
             continue
-        for at, product in enumerate(run.contribution):
-            if finite(product):
+        for position, product in enumerate(run.contribution):
+            if is_finite(product):
                 continue
-            edge = run.edge[at]
+            edge = run.edge[position]
             operand, result = trace.operand[edge], trace.result[edge]
-            what = "NaN" if _has_nan(product) else "infinity"
-            way = f"∂{trace.title(run.root)}/∂{trace.title(operand)}, through {trace.title(result)}"
+            kind = "NaN" if _has_nan(product) else "infinity"
+            derivative_phrase = f"∂{trace.title(run.root)}/∂{trace.title(operand)}, through {trace.title(result)}"
             if product.__class__ is float:
-                local = pretty(trace.local[edge])
-                how = f": {pretty(run.upstream[at])} × {local} = {pretty(product)}"
+                local = format_pretty(trace.local[edge])
+                detail = f": {format_pretty(run.upstream[position])} × {local} = {format_pretty(product)}"
             else:
-                how = f", in {_bad_cells(product, what == 'NaN')}"
+                detail = f", in {_count_bad_elements(product, kind == 'NaN')}"
             nodes = {
-                trace.operand[e]: None for e, x in zip(run.edge[at:], run.total[at:], strict=True) if not finite(x)
+                trace.operand[e]: None
+                for e, x in zip(run.edge[position:], run.total[position:], strict=True)
+                if not is_finite(x)
             }
-            text = f"The first {what} of the backward pass is in {way}{how}."
+            text = f"The first {kind} of the backward pass is in {derivative_phrase}{detail}."
             yield Note("gradient", operand, text, tuple(nodes), (edge,))
             return
 
@@ -154,29 +164,35 @@ def _gradient_not_finite(trace: Trace) -> Iterable[Note]:
 # --- vanishing and exploding gradients -------------------------------------------------------------------------------
 
 
-def _faded(trace: Trace) -> Iterable[Note]:
+def _faded_gradients(trace: Trace) -> Iterable[Note]:
     """Report vanishing and exploding gradients: leaves far from the output, compared with nodes near it."""
     for run in trace.passes[:1]:
-        away, totals = _distances(trace, run), trace.totals(run)
-        close = [_size(totals[node]) for node in totals if away[node] <= NEAR]
-        near = [size for size in close if size and math.isfinite(size)]
-        leaves = [node for node in totals if away[node] >= FAR and trace.kinds[node] == "l"]
-        far = {node: size for node in leaves if (size := _size(totals[node]))}
-        if not near or not far:
+        distances, totals = _distances(trace, run), trace.totals(run)
+        near_sizes = [_magnitude(totals[node]) for node in totals if distances[node] <= MAX_NEAR_DISTANCE]
+        near_values = [size for size in near_sizes if size and math.isfinite(size)]
+        leaves = [node for node in totals if distances[node] >= MIN_FAR_DISTANCE and trace.kinds[node] == "l"]
+        far_sizes = {node: size for node in leaves if (size := _magnitude(totals[node]))}
+        if not near_values or not far_sizes:
             continue
-        least, most = min(near), max(near)
-        small = {node: size for node, size in far.items() if size < least / SCALE}
-        large = {node: size for node, size in far.items() if math.isfinite(size) and size > most * SCALE}
+        smallest_near, largest_near = min(near_values), max(near_values)
+        small = {node: size for node, size in far_sizes.items() if size < smallest_near / MAX_GRADIENT_RATIO}
+        large = {
+            node: size
+            for node, size in far_sizes.items()
+            if math.isfinite(size) and size > largest_near * MAX_GRADIENT_RATIO
+        }
         if small:
-            yield _far_away(trace, "vanishing", small, min(small, key=lambda n: small[n]), away, least)
+            yield _faded_note(trace, "vanishing", small, min(small, key=lambda n: small[n]), distances, smallest_near)
         if large:
-            yield _far_away(trace, "exploding", large, max(large, key=lambda n: large[n]), away, most)
+            yield _faded_note(trace, "exploding", large, max(large, key=lambda n: large[n]), distances, largest_near)
 
 
-def _far_away(trace: Trace, kind: Any, found: dict[int, float], worst: int, away: list[int], near: float) -> Note:
+def _faded_note(
+    trace: Trace, kind: Any, sizes: dict[int, float], worst: int, distances: list[int], reference: float
+) -> Note:
     name = trace.title(worst)
-    others = count(len(found) - 1, "other leaf", "other leaves")
-    what, why, remedy = {
+    other_leaves = count_phrase(len(sizes) - 1, "other leaf", "other leaves")
+    size, why, remedy = {
         "vanishing": (
             "tiny",
             "factors below 1",
@@ -189,53 +205,56 @@ def _far_away(trace: Trace, kind: Any, found: dict[int, float], worst: int, away
         ),
     }[kind]
     text = (
-        f"The gradient of {name} is {what}, {pretty(found[worst])} against {pretty(near)} near the output: "
-        f"the {away[worst]} operations between multiply {why}; {remedy}."
-        + (f" The same applies to {others}." if others else "")
+        f"The gradient of {name} is {size}, {format_pretty(sizes[worst])} against {format_pretty(reference)} near the "
+        f"output: the {distances[worst]} operations between multiply {why}; {remedy}."
+        + (f" The same applies to {other_leaves}." if other_leaves else "")
     )
-    return Note(kind, worst, text, tuple(sorted(found)))
+    return Note(kind, worst, text, tuple(sorted(sizes)))
 
 
 def _distances(trace: Trace, run: Pass) -> list[int]:
     """Return the distance of each node from the root of a pass, in operations along the shortest path."""
-    away = [len(trace.kinds)] * len(trace.kinds)
-    away[run.root] = 0
+    distances = [len(trace.kinds)] * len(trace.kinds)
+    distances[run.root] = 0
     operands, results = trace.operand, trace.result
     for edge in run.edge:  # results precede their operands
-        there = away[results[edge]] + 1
-        if there < away[operands[edge]]:
-            away[operands[edge]] = there
-    return away
+        distance = distances[results[edge]] + 1
+        if distance < distances[operands[edge]]:
+            distances[operands[edge]] = distance
+    return distances
 
 
 # --- activations that block gradients --------------------------------------------------------------------------------
 
 
-def _dead(trace: Trace) -> Iterable[Note]:
+def _dead_relus(trace: Trace) -> Iterable[Note]:
     """Report ReLUs that are 0 for every input: scalars all together, tensors entirely or by unit."""
     scalars, dead = [], []
-    for index in _made_by(trace, "relu"):
-        held = _held(trace, index)
-        if held.__class__ is float:
+    for index in _nodes_of_op(trace, "relu"):
+        value = _value_of(trace, index)
+        if value.__class__ is float:
             scalars.append(index)
-        elif held is not None and held.size and (found := _dead_units(held)) != (0, 0):
-            dead.append((index, found))
+        elif value is not None and value.size and (counts := _dead_units(value)) != (0, 0):
+            dead.append((index, counts))
     if scalars and all(trace.values[index] == 0.0 for index in scalars):
-        one = len(scalars) == 1
-        names = trace.title(scalars[0]) if one else f"All {len(scalars)} ReLUs"
-        text = f"{names} {'is' if one else 'are'} 0: dead. Their input is negative and no gradient passes. "
-        text = text.replace("Their", "Its") if one else text
+        is_single = len(scalars) == 1
+        names = trace.title(scalars[0]) if is_single else f"All {len(scalars)} ReLUs"
+        text = f"{names} {'is' if is_single else 'are'} 0: dead. Their input is negative and no gradient passes. "
+        text = text.replace("Their", "Its") if is_single else text
         yield Note(
             "dead", scalars[0], f"{text}A smaller learning rate, or a positive bias, keeps them alive.", tuple(scalars)
         )
     if dead:
-        index, (off, units) = dead[0]
-        which = "is 0 everywhere" if off == units else f"has {off} of {units} units that are 0 for every row"
-        more = f" The same applies to {count(len(dead) - 1, 'more node', 'more nodes')}." if len(dead) > 1 else ""
-        text = (
-            f"{trace.title(index)} {which}: dead ReLUs, through which no gradient passes, so they cannot "
-            f"recover. A smaller learning rate, or leaky ReLU, keeps them alive.{more}"
+        index, (dead_units, units) = dead[0]
+        dead_phrase = (
+            "is 0 everywhere" if dead_units == units else f"has {dead_units} of {units} units that are 0 for every row"
         )
+        other_nodes = count_phrase(len(dead) - 1, "more node", "more nodes")
+        text = (
+            f"{trace.title(index)} {dead_phrase}: dead ReLUs, through which no gradient passes, so they cannot "
+            "recover. A smaller learning rate, or leaky ReLU, keeps them alive."
+        )
+        text += f" The same applies to {other_nodes}." if other_nodes else ""
         yield Note("dead", index, text, tuple(index for index, _ in dead))
 
 
@@ -244,42 +263,47 @@ def _dead_units(y: Any) -> tuple[int, int]:
     if not y.any():
         return 1, 1
     rows = y.reshape(-1, y.shape[-1]) if y.ndim > 1 else y.reshape(1, -1)
-    off = int((~rows.any(0)).sum()) if len(rows) >= BATCH else 0
-    return (off, rows.shape[1]) if off else (0, 0)
+    dead_units = int((~rows.any(0)).sum()) if len(rows) >= MIN_DEAD_ROWS else 0
+    return (dead_units, rows.shape[1]) if dead_units else (0, 0)
 
 
-def _saturated(trace: Trace) -> Iterable[Note]:
+def _saturated_nodes(trace: Trace) -> Iterable[Note]:
     """Report saturated tanh and sigmoid nodes."""
-    found = []
-    for name, low in (("tanh", -SATURATED), ("sigmoid", 1.0 - SATURATED)):
-        for index in _made_by(trace, name):
-            held = _held(trace, index)
-            if held is None or not finite(held):
+    saturated = []
+    for name, low in (("tanh", -SATURATION_LEVEL), ("sigmoid", 1.0 - SATURATION_LEVEL)):
+        for index in _nodes_of_op(trace, name):
+            value = _value_of(trace, index)
+            if value is None or not is_finite(value):
                 continue
-            if held.__class__ is float:
-                flat = float(held > SATURATED or held < low)
+            if value.__class__ is float:
+                fraction = float(value > SATURATION_LEVEL or value < low)
             else:
-                flat = float(((held > SATURATED) | (held < low)).mean()) if held.size else 0.0
-            if flat > MOST:
-                found.append((index, name, flat))
-    if found:
-        index, name, flat = found[0]
-        part = "" if index not in trace.tensors else f" in {flat:.0%} of its elements"
-        more = f" The same applies to {count(len(found) - 1, 'more node', 'more nodes')}." if len(found) > 1 else ""
+                fraction = float(((value > SATURATION_LEVEL) | (value < low)).mean()) if value.size else 0.0
+            if fraction > MAX_SATURATED_FRACTION:
+                saturated.append((index, name, fraction))
+    if saturated:
+        index, name, fraction = saturated[0]
+        part = "" if index not in trace.tensors else f" in {fraction:.0%} of its elements"
+        other_nodes = count_phrase(len(saturated) - 1, "more node", "more nodes")
         text = (
             f"{trace.title(index)} is saturated{part}: {name} is flat there, its derivative near 0, so hardly any "
             "gradient passes. Smaller weights, or inputs of mean 0 and standard deviation 1, keep it in its steep "
-            f"part.{more}"
+            "part."
         )
-        yield Note("saturated", index, text, tuple(sorted(index for index, _, _ in found)))
+        text += f" The same applies to {other_nodes}." if other_nodes else ""
+        yield Note("saturated", index, text, tuple(sorted(index for index, _, _ in saturated)))
 
 
 # --- gradients from another pass -------------------------------------------------------------------------------------
 
 
-def _left_over(trace: Trace) -> Iterable[Note]:
+def _stale_gradients(trace: Trace) -> Iterable[Note]:
     """Report leaves whose .grad is not that of one pass: a missing zero_grad, or a second backward."""
-    if len(trace.passes) != 1 or len(trace.outputs) != 1 or any(note.kind in _OTHER_PASS for note in trace.notes):
+    if (
+        len(trace.passes) != 1
+        or len(trace.outputs) != 1
+        or any(note.kind in INCONCLUSIVE_NOTES for note in trace.notes)
+    ):
         return
     totals = trace.totals(trace.passes[0])
     root = trace.outputs[0]
@@ -289,35 +313,35 @@ def _left_over(trace: Trace) -> Iterable[Note]:
     if root in trace.tensors and math.prod(trace.tensors[root].shape) != 1:
         return  # its seed is unknown
     factor = 1.0 if seed is None else float(seed if seed.__class__ is float else seed.reshape(-1)[0])
-    odd = []
+    mismatched = []
     for index, grad in trace.grads.items():
-        if trace.kinds[index] == "l" and index in totals and _size(grad) and finite(totals[index]):
-            times = _times(grad, totals[index])
+        if trace.kinds[index] == "l" and index in totals and _magnitude(grad) and is_finite(totals[index]):
+            times = _multiple_of(grad, totals[index])
             if times is None or not (math.isclose(times, factor, rel_tol=1e-5) and factor not in range(2, 100)):
-                odd.append((index, times))
-    if not odd:
+                mismatched.append((index, times))
+    if not mismatched:
         return
-    index, times = odd[0]
-    name, more = trace.title(index), count(len(odd) - 1, "other leaf", "other leaves")
-    adds = "backward() accumulates into .grad, unless it began at a later result"
-    whole = times is not None and round(times) >= 2 and math.isclose(times, round(times), rel_tol=1e-5)
-    if whole and (seed is None or times == factor):  # a Value's root accumulates its seeds
-        many = round(times or 0)
-        text = f"The gradient of {name} is {many} times that of one pass: {adds}."
+    index, times = mismatched[0]
+    name, other_leaves = trace.title(index), count_phrase(len(mismatched) - 1, "other leaf", "other leaves")
+    explanation = "backward() accumulates into .grad, unless it began at a later result"
+    is_integer_multiple = times is not None and round(times) >= 2 and math.isclose(times, round(times), rel_tol=1e-5)
+    if is_integer_multiple and (seed is None or times == factor):  # a Value's root accumulates its seeds
+        multiple = round(times or 0)
+        text = f"The gradient of {name} is {multiple} times that of one pass: {explanation}."
     elif seed is None and trace.states[root] == "n" and trace.kinds[root] == "o":
         text = f"The gradient of {name} is from an earlier pass: backward() will accumulate into it."
     else:
-        text = f"The gradient of {name} contains more than this pass: {adds}."
-    text += f" The same applies to {more}." if more else ""
-    yield Note("stale", index, f"{text} Call zero_grad() before each backward().", tuple(i for i, _ in odd))
+        text = f"The gradient of {name} contains more than this pass: {explanation}."
+    text += f" The same applies to {other_leaves}." if other_leaves else ""
+    yield Note("stale", index, f"{text} Call zero_grad() before each backward().", tuple(i for i, _ in mismatched))
 
 
-def _times(grad: Any, total: Any) -> float | None:
+def _multiple_of(grad: Any, total: Any) -> float | None:
     """Return the factor by which `grad` is a multiple of `total`; None if it is not."""
-    size = _size(total)
-    times = _size(grad) / size if size else 0.0
+    size = _magnitude(total)
+    times = _magnitude(grad) / size if size else 0.0
     for factor in (times, -times):
-        if factor and same(grad, factor * total):
+        if factor and is_close(grad, factor * total):
             return factor
     return None
 
@@ -325,18 +349,18 @@ def _times(grad: Any, total: Any) -> float | None:
 # --- helpers ---------------------------------------------------------------------------------------------------------
 
 
-def _held(trace: Trace, index: int) -> Any:
+def _value_of(trace: Trace, index: int) -> Any:
     """Return the value or array of a node; None if unknown."""
     shaped = trace.tensors.get(index)
     return trace.values[index] if shaped is None else shaped.array
 
 
-def _made_by(trace: Trace, name: str) -> list[int]:
-    wanted = {place for place, op in enumerate(trace.ops) if op.name == name}
-    return [index for index, at in enumerate(trace.op) if at in wanted] if wanted else []
+def _nodes_of_op(trace: Trace, name: str) -> list[int]:
+    op_indices = {candidate for candidate, op in enumerate(trace.ops) if op.name == name}
+    return [index for index, op_index in enumerate(trace.op) if op_index in op_indices] if op_indices else []
 
 
-def _size(x: Any) -> float:
+def _magnitude(x: Any) -> float:
     """Return the magnitude of a number, or the root mean square of an array, without overflow."""
     if x.__class__ is float:
         return abs(float(x))
@@ -350,18 +374,18 @@ def _has_nan(x: Any) -> bool:
     return bool(math.isnan(x)) if x.__class__ is float else x is not None and bool((x != x).any())
 
 
-def _bad_cells(x: Any, nan: bool) -> str:
+def _count_bad_elements(x: Any, nan: bool) -> str:
     n = int((x != x).sum() if nan else (abs(x) == math.inf).sum())
     return f"{n:,} of {x.size:,} elements" if x.size > 1 else "its only element"
 
 
-def _with_numbers(trace: Trace, index: int) -> str:
+def _formula_with_numbers(trace: Trace, index: int) -> str:
     """Return how a node was computed, in names and, for scalars, in numbers."""
     op = trace.ops[trace.op[index]]
     operands = trace.operand[trace.start[index] : trace.start[index + 1]]
-    formula = plain(formula_of(op, trace.symbols(index)))
+    formula = formula_text(make_formula(op, trace.symbols(index)))
     values: list[Any] = [trace.values[x] for x in operands]
     if index in trace.tensors or any(x is None for x in values):
         return formula
-    numbers = plain(formula_of(op, values))
-    return formula if formula == numbers else f"{formula} = {numbers}"
+    numeric_formula = formula_text(make_formula(op, values))
+    return formula if formula == numeric_formula else f"{formula} = {numeric_formula}"

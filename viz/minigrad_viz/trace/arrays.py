@@ -1,6 +1,6 @@
 """Summaries of arrays: a grid of cells, range, mean, standard deviation and histogram; and a one-line text.
 
-`summary` is what a trace stores of an array: at most `MOST` cells, but statistics of all its elements.
+`summary` is what a trace stores of an array: at most `MAX_CELLS` cells, but statistics of all its elements.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from minigrad_viz.trace.notation import number
+from minigrad_viz.trace.notation import format_float
 
-__all__ = ["BINS", "MOST", "bars", "grid", "line", "summary"]
+__all__ = ["BINS", "MAX_CELLS", "bars", "format_summary", "grid", "summary"]
 
-MOST = 10_000  # cells in a picture; larger arrays are subsampled
+MAX_CELLS = 10_000  # cells in a picture; larger arrays are subsampled
 BINS = 12  # bins of a histogram
-_EDGE = 1e-4  # of a bin: values this close below an edge are moved to it, since rounding differs by machine
-_RESIDUE = 1e-6  # of the scale: smaller values are rounding errors of 0
+BIN_TOLERANCE = 1e-4  # of a bin: values this close below an edge are moved to it, since rounding differs by machine
+ZERO_TOLERANCE = 1e-6  # of the scale: smaller values are rounding errors of 0
 _BARS = "▁▂▃▄▅▆▇█"
 
 
-def summary(array: Any, most: int = MOST) -> dict[str, Any]:
+def summary(array: Any, max_cells: int = MAX_CELLS) -> dict[str, Any]:
     """Summarise a NumPy array: its matrices (last two dimensions) are tiled into rows x cols cells.
 
     min, max, mean, std and the 12 counts of `hist`, from min to max, cover all finite elements, and are None if there
-    are none; `nan` and `inf` count the others. Above `most` cells only every r-th row and c-th column is stored: then
-    `step` is [r, c].
+    are none; `nan` and `inf` count the others. Above `max_cells` cells only every r-th row and c-th column is stored:
+    then `step` is [r, c].
 
     >>> import numpy as np
-    >>> short = summary(np.array([[1.0, 2.0], [4.0, float("nan")]]))
-    >>> short["rows"], short["cols"], short["cells"], short["mean"], short["nan"]
+    >>> stats = summary(np.array([[1.0, 2.0], [4.0, float("nan")]]))
+    >>> stats["rows"], stats["cols"], stats["cells"], stats["mean"], stats["nan"]
     (2, 2, [1.0, 2.0, 4.0, nan], 2.3333333333333335, 1)
     """
     import numpy as np
@@ -40,20 +40,20 @@ def summary(array: Any, most: int = MOST) -> dict[str, Any]:
     tiled = array
     if across > 1:
         tiled = array.reshape(-1, across, *array.shape[-2:]).swapaxes(1, 2)
-    down, right = _step(rows, cols, most)
-    kept = tiled.reshape(rows, cols)[::down, ::right]
+    down, right = _subsampling_step(rows, cols, max_cells)
+    cells = tiled.reshape(rows, cols)[::down, ::right]
     flat = array.reshape(-1)
-    there = np.isfinite(flat)
-    finite = flat if there.all() else flat[there]
+    is_finite = np.isfinite(flat)
+    finite = flat if is_finite.all() else flat[is_finite]
     nan = 0 if finite is flat else int(np.isnan(flat).sum())
-    kind: dict[str, Any] = {"shape": list(array.shape), "dtype": _called(array.dtype), "size": int(array.size)}
-    picture = {"cells": kept.reshape(-1).astype(float).tolist(), "rows": kept.shape[0], "cols": kept.shape[1]}
+    header: dict[str, Any] = {"shape": list(array.shape), "dtype": _dtype_name(array.dtype), "size": int(array.size)}
+    picture = {"cells": cells.reshape(-1).astype(float).tolist(), "rows": cells.shape[0], "cols": cells.shape[1]}
     step = {"step": [down, right]} if down * right > 1 else {}
-    return kind | picture | step | _statistics(finite) | {"nan": nan, "inf": int(flat.size - finite.size) - nan}
+    return header | picture | step | _statistics(finite) | {"nan": nan, "inf": int(flat.size - finite.size) - nan}
 
 
 @cache
-def _called(dtype: Any) -> str:
+def _dtype_name(dtype: Any) -> str:
     return str(dtype)  # as slow as the statistics of a small array
 
 
@@ -69,26 +69,26 @@ def grid(shape: tuple[int, ...]) -> tuple[int, int, int]:
     rows = math.prod(shape[:-1])
     if len(shape) < 3 or not rows * cols:
         return rows, cols, 1
-    many, channels, best, across = rows // shape[-2], shape[-3], math.inf, 1
-    for k in range(1, many + 1):
-        if not (many % k or (channels % k and k % channels)):
-            high, wide = rows // k, cols * k
-            length = max(high, wide) / min(high, wide)
-            best, across = (length, k) if length <= best else (best, across)
-            if wide >= high:
+    matrix_count, channels, best_ratio, across = rows // shape[-2], shape[-3], math.inf, 1
+    for k in range(1, matrix_count + 1):
+        if not (matrix_count % k or (channels % k and k % channels)):
+            height, width = rows // k, cols * k
+            ratio = max(height, width) / min(height, width)
+            best_ratio, across = (ratio, k) if ratio <= best_ratio else (best_ratio, across)
+            if width >= height:
                 break
     return rows // across, cols * across, across
 
 
-def _step(rows: int, cols: int, most: int) -> tuple[int, int]:
+def _subsampling_step(rows: int, cols: int, max_cells: int) -> tuple[int, int]:
     """Return the row and column strides of subsampling; a side of at most sqrt(most) is stored in full."""
-    if rows * cols <= most:
+    if rows * cols <= max_cells:
         return 1, 1
-    side = math.isqrt(most)  # rows and columns to store if both are many
+    side = math.isqrt(max_cells)  # rows and columns to store if both are many
     if cols <= side:
-        return math.ceil(rows / (most // cols)), 1
+        return math.ceil(rows / (max_cells // cols)), 1
     if rows <= side:
-        return 1, math.ceil(cols / (most // rows))
+        return 1, math.ceil(cols / (max_cells // rows))
     return math.ceil(rows / side), math.ceil(cols / side)
 
 
@@ -98,59 +98,59 @@ def _statistics(finite: Any) -> dict[str, Any]:
 
     if not finite.size:
         return {"min": None, "max": None, "mean": None, "std": None, "hist": [0] * BINS}
-    numbers = finite.astype(float)
-    low, high = float(numbers.min()), float(numbers.max())
-    power = math.frexp(max(abs(low), abs(high)))[1]
-    scaled = np.ldexp(numbers, -power)
-    bottom, range_ = math.ldexp(low, -power), math.ldexp(high, -power) - math.ldexp(low, -power)
-    where = (scaled - bottom) / range_ * BINS + _EDGE if range_ else np.full(scaled.shape, BINS // 2)
-    hist = np.bincount(np.minimum(where.astype(int), BINS - 1), minlength=BINS)
+    values = finite.astype(float)
+    low, high = float(values.min()), float(values.max())
+    exponent = math.frexp(max(abs(low), abs(high)))[1]
+    scaled = np.ldexp(values, -exponent)
+    bottom, range_ = math.ldexp(low, -exponent), math.ldexp(high, -exponent) - math.ldexp(low, -exponent)
+    bins = (scaled - bottom) / range_ * BINS + BIN_TOLERANCE if range_ else np.full(scaled.shape, BINS // 2)
+    hist = np.bincount(np.minimum(bins.astype(int), BINS - 1), minlength=BINS)
     mean = float(np.add.reduce(scaled)) / scaled.size  # as `mean` and `std` do, in a third of the time
     std = math.sqrt(float(np.add.reduce(np.square(scaled - mean))) / scaled.size)
-    bounds = {"min": low, "max": high, "mean": math.ldexp(mean, power), "std": math.ldexp(std, power)}
+    bounds = {"min": low, "max": high, "mean": math.ldexp(mean, exponent), "std": math.ldexp(std, exponent)}
     return bounds | {"hist": hist.tolist()}
 
 
-def line(short: Mapping[str, Any]) -> str:
+def format_summary(stats: Mapping[str, Any]) -> str:
     """Format a summary on one line, to 3 digits and with rounding errors shown as 0.
 
     The text is the same on every machine.
 
     >>> import numpy as np
-    >>> line(summary(np.array([[1.0, 2.0, 2.0], [4.0, np.nan, 1e-17]], np.float32)))
+    >>> format_summary(summary(np.array([[1.0, 2.0, 2.0], [4.0, np.nan, 1e-17]], np.float32)))
     '(2, 3) float32 0.0 … 4.0, mean 1.8, std 1.33 ▅▁▁▅▁▁█▁▁▁▁▅ NaN! 1'
-    >>> line(summary(np.ones((32, 10)))), line(summary(np.array([True, False, True])))
+    >>> format_summary(summary(np.ones((32, 10)))), format_summary(summary(np.array([True, False, True])))
     ('(32, 10) float64 all 1.0', '(3,) bool 2 of 3 true')
     """
-    parts = [f"{tuple(short['shape'])} {short['dtype']}", _numbers(short)]
-    parts += [f"{name}! {short[key]:,}" for name, key in (("NaN", "nan"), ("Inf", "inf")) if short[key]]
+    parts = [f"{tuple(stats['shape'])} {stats['dtype']}", _format_statistics(stats)]
+    parts += [f"{name}! {stats[key]:,}" for name, key in (("NaN", "nan"), ("Inf", "inf")) if stats[key]]
     return " ".join(filter(None, parts))
 
 
-def _numbers(short: Mapping[str, Any]) -> str:
-    low, high = short["min"], short["max"]
-    if not short["size"]:
+def _format_statistics(stats: Mapping[str, Any]) -> str:
+    low, high = stats["min"], stats["max"]
+    if not stats["size"]:
         return "empty"
     if low is None:
         return ""
-    if short["dtype"] == "bool":
-        return f"{round(short['mean'] * short['size']):,} of {short['size']:,} true"
+    if stats["dtype"] == "bool":
+        return f"{round(stats['mean'] * stats['size']):,} of {stats['size']:,} true"
     scale = max(abs(low), abs(high))
-    if high / 2 - low / 2 <= scale / 2 * _RESIDUE:
-        return f"{'all ' if short['size'] > 1 else ''}{_exact(short, low, scale)}"
-    first, last = (_exact(short, x, scale) for x in (low, high))
-    mean, std = (_digits(x, scale) for x in (short["mean"], short["std"]))
-    return f"{first} … {last}, mean {mean}, std {std} {bars(short['hist'])}"
+    if high / 2 - low / 2 <= scale / 2 * ZERO_TOLERANCE:
+        return f"{'all ' if stats['size'] > 1 else ''}{_format_value(stats, low, scale)}"
+    first, last = (_format_value(stats, x, scale) for x in (low, high))
+    mean, std = (_format_digits(x, scale) for x in (stats["mean"], stats["std"]))
+    return f"{first} … {last}, mean {mean}, std {std} {bars(stats['hist'])}"
 
 
-def _exact(short: Mapping[str, Any], x: float, scale: float) -> str:
+def _format_value(stats: Mapping[str, Any], x: float, scale: float) -> str:
     """Format one of the values themselves: integers need no rounding."""
-    return str(int(x)) if "int" in short["dtype"] else _digits(x, scale)
+    return str(int(x)) if "int" in stats["dtype"] else _format_digits(x, scale)
 
 
-def _digits(x: float, scale: float) -> str:
+def _format_digits(x: float, scale: float) -> str:
     """Format to 3 significant digits. A value halfway between two roundings is rounded up on every machine."""
-    return number(float(f"{x * (1 + 1e-5):.3g}") if abs(x) > scale * _RESIDUE else 0.0)
+    return format_float(float(f"{x * (1 + 1e-5):.3g}") if abs(x) > scale * ZERO_TOLERANCE else 0.0)
 
 
 def bars(counts: list[int]) -> str:
@@ -159,5 +159,5 @@ def bars(counts: list[int]) -> str:
     >>> bars([0, 1, 50, 100])
     '▁▂▅█'
     """
-    most = max(counts)
-    return "".join(_BARS[-(-7 * n // most) if most else 0] for n in counts)
+    largest = max(counts)
+    return "".join(_BARS[-(-7 * n // largest) if largest else 0] for n in counts)

@@ -14,12 +14,12 @@ from minigrad.core.grad_mode import Scope
 from minigrad.core.graph import Node
 from minigrad.core.snapshot import NodeRecord
 
-__all__ = ["instances_in", "scopes_in"]
+__all__ = ["instances_in", "scopes_by_node"]
 
 ModuleCall = tuple[Any, Any]  # a module and what it was called with
 
 
-def scopes_in(records: Sequence[NodeRecord]) -> dict[Any, Any]:
+def scopes_by_node(records: Sequence[NodeRecord]) -> dict[Any, Any]:
     """Return the scope of each node that has one: its own, or that of the innermost call around it. Operands come
     first.
 
@@ -27,62 +27,71 @@ def scopes_in(records: Sequence[NodeRecord]) -> dict[Any, Any]:
     >>> from minigrad.core.snapshot import snapshot
     >>> neuron = mg.nn.scalar.Neuron(1)
     >>> y = neuron([2.0]) * 3.0
-    >>> [str(scopes_in(snapshot([y])).get(x, "")) for x in (y, y.inputs[0])]
+    >>> [str(scopes_by_node(snapshot([y])).get(x, "")) for x in (y, y.inputs[0])]
     ['', 'Neuron']
     """
-    own = {record.node: record.scope for record in records if record.scope}
-    homes = _homes(records)
-    grafted: dict[tuple[int, int], Scope] = {}
-    return {**homes, **{node: _under(scope, homes.get(node), grafted) for node, scope in own.items()}}
+    scope_of_node = {record.node: record.scope for record in records if record.scope}
+    call_scopes = _call_scopes(records)
+    cache: dict[tuple[int, int], Scope] = {}
+    return {
+        **call_scopes,
+        **{node: _nest_scope(scope, call_scopes.get(node), cache) for node, scope in scope_of_node.items()},
+    }
 
 
-def _homes(records: Sequence[NodeRecord]) -> dict[Any, Scope]:
+def _call_scopes(records: Sequence[NodeRecord]) -> dict[Any, Scope]:
     """Return the scopes of noted calls by node, assigned from the largest call to the smallest."""
     calls: dict[int, tuple[ModuleCall, int, list[Any]]] = {}  # by id of the arguments: the call, its depth, its results
     for record in records:
         for depth, call in enumerate(record.calls):
             calls.setdefault(id(call[1]), (call, depth, []))[2].append(record.node)
-    known = {record.node: (at, record) for at, record in enumerate(records)} if calls else {}
-    found = [(call, depth, _inside(call, ends, known)) for call, depth, ends in calls.values()]
-    homes: dict[Any, Scope] = {}
+    record_of_node = {record.node: (at, record) for at, record in enumerate(records)} if calls else {}
+    call_nodes = [(call, depth, _nodes_of_call(call, ends, record_of_node)) for call, depth, ends in calls.values()]
+    scope_of_node: dict[Any, Scope] = {}
     paths: dict[int, dict[int, str]] = {}  # paths of the submodules of each module, by id
-    for (module, _), _, inside in sorted(found, key=lambda one: (-len(one[2]), -one[1])):
-        if inside:
-            outer = homes.get(inside[-1])
+    for (module, _), _, nodes in sorted(
+        call_nodes, key=lambda call_and_nodes: (-len(call_and_nodes[2]), -call_and_nodes[1])
+    ):
+        if nodes:
+            outer = scope_of_node.get(nodes[-1])
             if outer is not None and id(outer.module) not in paths:
                 paths[id(outer.module)] = {id(part): path for path, part in outer.module.named_modules()}
             path = "" if outer is None else paths[id(outer.module)].get(id(module), "")
             scope = Scope(path or type(module).__name__.lstrip("_"), outer)
             scope.module = module
-            homes.update(dict.fromkeys(inside, scope))
-    return homes
+            scope_of_node.update(dict.fromkeys(nodes, scope))
+    return scope_of_node
 
 
-def _inside(call: ModuleCall, ends: Sequence[Any], known: Mapping[Any, tuple[int, NodeRecord]]) -> list[Any]:
-    """Return the nodes that a call computed, in order: those between `ends` and its inputs or results of other modules,
-    as far as they depend on these inputs or on the module's parameters.
+def _nodes_of_call(
+    call: ModuleCall, results: Sequence[Any], record_of_node: Mapping[Any, tuple[int, NodeRecord]]
+) -> list[Any]:
+    """Return the nodes that a call computed, in order: those between `results` and its inputs or results of other
+    modules, as far as they depend on these inputs or on the module's parameters.
     """
     module, args = call
-    inputs, parts = set(instances_in(args, Node)), {id(part) for _, part in module.named_modules()} - {id(module)}
-    reached, stack = dict[Any, tuple[int, NodeRecord]](), list(ends)
+    inputs, submodules = set(instances_in(args, Node)), {id(part) for _, part in module.named_modules()} - {id(module)}
+    reached, stack = dict[Any, tuple[int, NodeRecord]](), list(results)
     while stack:
         node = stack.pop()
         if node in reached or node in inputs:
             continue
-        record = known[node][1]
-        noted = record.calls
-        if all(given is not args for _, given in noted) and any(id(other) not in parts for other, _ in noted):
+        record = record_of_node[node][1]
+        calls = record.calls
+        if all(call_args is not args for _, call_args in calls) and any(
+            id(other_module) not in submodules for other_module, _ in calls
+        ):
             continue  # from another module, or an earlier call
         if record.op is not None:
-            reached[node] = known[node]
+            reached[node] = record_of_node[node]
             stack += [x for x in record.operands if isinstance(x, Node)]
-    leading = inputs | set(module.parameters())
-    inside = []
+    dependent = inputs | set(module.parameters())
+    nodes = []
     for _, record in sorted(reached.values(), key=itemgetter(0)):
-        if any(x in leading for x in record.operands):
-            leading.add(record.node)
-            inside.append(record.node)
-    return inside
+        if any(x in dependent for x in record.operands):
+            dependent.add(record.node)
+            nodes.append(record.node)
+    return nodes
 
 
 def instances_in(x: Any, kind: type) -> Iterator[Any]:
@@ -94,12 +103,14 @@ def instances_in(x: Any, kind: type) -> Iterator[Any]:
             yield from instances_in(part, kind)
 
 
-def _under(scope: Any, home: Scope | None, known: dict[tuple[int, int], Scope]) -> Any:
+def _nest_scope(scope: Any, call_scope: Scope | None, cache: dict[tuple[int, int], Scope]) -> Any:
     """Return `scope`, entered during a call, nested in the scope of that call."""
-    if home is None or not isinstance(scope, Scope):
+    if call_scope is None or not isinstance(scope, Scope):
         return scope
-    key = (id(scope), id(home))
-    if key not in known:
-        known[key] = Scope(scope.name, home if scope.outer is None else _under(scope.outer, home, known))
-        known[key].module = scope.module
-    return known[key]
+    key = (id(scope), id(call_scope))
+    if key not in cache:
+        cache[key] = Scope(
+            scope.name, call_scope if scope.outer is None else _nest_scope(scope.outer, call_scope, cache)
+        )
+        cache[key].module = scope.module
+    return cache[key]

@@ -1,6 +1,6 @@
 """Captions of the player's positions: the chain rule in symbols, its numbers, and the sum that they are added to.
 
-The player's twins are `frontend/src/panels/saying.js` and `frontend/src/panels/wording.js`.
+The player's twins are `frontend/src/panels/caption.js` and `frontend/src/panels/momenttext.js`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,27 @@ from minigrad.core.errors import ShapeError
 from minigrad.core.shapes import broadcast_shapes
 from minigrad_viz.trace.arrays import summary
 from minigrad_viz.trace.history import Arrival, Moment
-from minigrad_viz.trace.notation import brief, for_formula, formula_of, number, plain, product_formula, shortened
+from minigrad_viz.trace.notation import (
+    format_brief,
+    format_float,
+    formula_attributes,
+    formula_text,
+    make_formula,
+    product_formula,
+    round_for_display,
+)
 from minigrad_viz.trace.trace import Trace
 
-__all__ = ["Caption", "bracketed", "caption", "on_edge", "product_of", "quantity", "scalar_of", "summed_axes"]
+__all__ = [
+    "Caption",
+    "caption_of",
+    "edge_label",
+    "edge_vjp",
+    "format_quantity",
+    "parenthesize",
+    "scalar_of",
+    "summed_axes",
+]
 
 _WORDS = {
     "add": "a sum",
@@ -30,10 +47,10 @@ _WORDS = {
 }
 """Full names of operations with abbreviated names."""
 
-_PRODUCTS = frozenset({"contract", "linear", "matmul"})  # operands are not broadcast to the result's shape
+NON_BROADCASTING = frozenset({"contract", "linear", "matmul"})  # operands are not broadcast to the result's shape
 
 
-_RULE = "each arrow multiplies the incoming gradient (upstream) by its derivative (local)"
+SEED_CAPTION = "each arrow multiplies the incoming gradient (upstream) by its derivative (local)"
 
 
 class Caption(NamedTuple):
@@ -49,14 +66,14 @@ class Caption(NamedTuple):
     total: str = ""
 
 
-def caption(now: Moment) -> Caption:
+def caption_of(moment: Moment) -> Caption:
     """Return the caption of a moment.
 
     >>> import minigrad as mg
     >>> from minigrad_viz import to_trace
     >>> from minigrad_viz.trace.history import Timeline
     >>> a = mg.Value(3.0, "a")
-    >>> for text in caption(Timeline(to_trace(a * a)).at(3)):
+    >>> for text in caption_of(Timeline(to_trace(a * a)).at(3)):
     ...     print(text)
     Backward 1 of 2
     From v₁ back to a: upstream × local, contribution 1 of 2.
@@ -64,92 +81,102 @@ def caption(now: Moment) -> Caption:
     1.0 × 3.0 = 3.0
     where ∂v₁/∂a = a = 3.0; a.grad: 0 + 3.0 → 3.0
     """
-    timeline, trace = now.timeline, now.timeline.trace
-    if now.kind == "start":
+    timeline, trace = moment.timeline, moment.timeline.trace
+    if moment.kind == "start":
         return Caption("Start", "The leaves have values; nothing is computed yet.")
-    name = trace.title(now.node)
-    if now.kind == "forward":
-        return _computation(now, name)
-    if now.kind == "seed":
+    name = trace.title(moment.node)
+    if moment.kind == "forward":
+        return _forward_caption(moment, name)
+    if moment.kind == "seed":
         words = f"The backward pass begins at {name}: a change in {name} changes {name} by the same amount."
-        return Caption("Backward", words, f"∂{name}/∂{name} =", quantity(timeline.seeding()), _RULE)
-    return _chain_rule(now, name)
+        return Caption("Backward", words, f"∂{name}/∂{name} =", format_quantity(timeline.seed_gradient()), SEED_CAPTION)
+    return _backward_caption(moment, name)
 
 
-def _computation(now: Moment, name: str) -> Caption:
+def _forward_caption(moment: Moment, name: str) -> Caption:
     """Caption the computation of a node: in names, in numbers, and the result."""
-    timeline, trace, node = now.timeline, now.timeline.trace, now.node
-    chip = f"Forward {now.position} of {timeline.forward}"
+    timeline, trace, node = moment.timeline, moment.timeline.trace, moment.node
+    chip = f"Forward {moment.position} of {timeline.forward}"
     if trace.kinds[node] == "x":
         return Caption(chip, f"{name} raised an error.", f"{name} =", "—")
     op = trace.ops[trace.op[node]]
-    end = " The forward pass is complete." if now.position == timeline.forward and timeline.run else ""
-    formula, numbers = trace.formula(node), [now.value(at) for at in _operands(trace, node)]
-    ways = [name] if formula is None else [name, plain(formula)]
-    if all(isinstance(x, float) for x in (now.value(node), *numbers)):
-        exact = [trace.kinds[at] == "c" for at in _operands(trace, node)]
-        shown = [x if same else shortened(x) for x, same in zip(numbers, exact, strict=True)]
-        ways.append(plain(formula_of(op, shown, for_formula(trace.attrs.get(node, {})))))
-    words = f"{name} is computed: {', '.join(filter(None, (op.name, _WORDS.get(op.name))))}.{end}"
-    return Caption(chip, words, f"{' = '.join(ways)} =", quantity(now.value(node)))
+    closing = " The forward pass is complete." if moment.position == timeline.forward and timeline.backward_pass else ""
+    formula, operand_values = trace.formula(node), [moment.value(at) for at in _operands(trace, node)]
+    equal_forms = [name] if formula is None else [name, formula_text(formula)]
+    if all(isinstance(x, float) for x in (moment.value(node), *operand_values)):
+        are_constant = [trace.kinds[at] == "c" for at in _operands(trace, node)]
+        shown = [
+            x if is_constant else round_for_display(x)
+            for x, is_constant in zip(operand_values, are_constant, strict=True)
+        ]
+        equal_forms.append(formula_text(make_formula(op, shown, formula_attributes(trace.attrs.get(node, {})))))
+    words = f"{name} is computed: {', '.join(filter(None, (op.name, _WORDS.get(op.name))))}.{closing}"
+    return Caption(chip, words, f"{' = '.join(equal_forms)} =", format_quantity(moment.value(node)))
 
 
 def _operands(trace: Trace, node: int) -> list[int]:
     return trace.operand[trace.start[node] : trace.start[node + 1]]
 
 
-def _chain_rule(now: Moment, name: str) -> Caption:
+def _backward_caption(moment: Moment, name: str) -> Caption:
     """Caption a gradient that flows back over an edge."""
-    timeline, trace, event = now.timeline, now.timeline.trace, now.event
+    timeline, trace, event = moment.timeline, moment.timeline.trace, moment.event
     assert event is not None
-    result, root = trace.title(trace.result[now.edge]), trace.title(timeline.root)
-    chip = f"Backward {now.position - timeline.seed} of {timeline.last - timeline.seed}"
-    end = " The backward pass is complete." if now.position == timeline.last else ""
+    result, root = trace.title(trace.result[moment.edge]), trace.title(timeline.root)
+    chip = f"Backward {moment.position - timeline.seed} of {timeline.last - timeline.seed}"
+    closing = " The backward pass is complete." if moment.position == timeline.last else ""
     left = f"∂{root}/∂{name} {'+=' if event.of > 1 else '='}"
-    total = _sum(name, event.before, event.contribution, event.total) if event.of > 1 else ""
-    rule = product_of(trace, now.edge) if event.local is None else None
+    total = _format_accumulation(name, event.before, event.contribution, event.total) if event.of > 1 else ""
+    rule = edge_vjp(trace, moment.edge) if event.local is None else None
     if rule is not None:
-        where = f", g = ∂{root}/∂{result}{_where_summed(trace, now.edge)}"
-        words = f"From {result} back to {name}{where}.{end}"
-        return Caption(chip, words, f"{left} {rule.text()} =", quantity(event.contribution), total)
-    way = f", through {trace.ops[trace.op[trace.result[now.edge]]].name}" if event.local is None else ""
-    which = f", contribution {event.met} of {event.of}" if event.of > 1 else ""
-    words = f"From {result} back to {name}{way or ': upstream × local'}{which}."
-    symbols = left if timeline.root == trace.result[now.edge] else f"{left} ∂{root}/∂{result} · ∂{result}/∂{name} ="
-    factors = _factors(event.upstream, event.local, event.contribution)
-    local = trace.local_text(now.edge, show=brief)
-    where = f"where ∂{result}/∂{name} = {local}" if event.local is not None and " = " in local else ""
+        where_phrase = f", g = ∂{root}/∂{result}{_summed_axes_phrase(trace, moment.edge)}"
+        words = f"From {result} back to {name}{where_phrase}.{closing}"
+        return Caption(chip, words, f"{left} {rule.formula()} =", format_quantity(event.contribution), total)
+    op_phrase = f", through {trace.ops[trace.op[trace.result[moment.edge]]].name}" if event.local is None else ""
+    contribution_phrase = f", contribution {event.met} of {event.of}" if event.of > 1 else ""
+    words = f"From {result} back to {name}{op_phrase or ': upstream × local'}{contribution_phrase}."
+    symbols = left if timeline.root == trace.result[moment.edge] else f"{left} ∂{root}/∂{result} · ∂{result}/∂{name} ="
+    factors = _format_factors(event.upstream, event.local, event.contribution)
+    local = trace.local_text(moment.edge, formatter=format_brief)
+    where_phrase = f"where ∂{result}/∂{name} = {local}" if event.local is not None and " = " in local else ""
     return Caption(
-        chip, words + _meaning(name, root, event) + end, symbols, factors, "; ".join(filter(None, (where, total)))
+        chip,
+        words + _interpretation(name, root, event) + closing,
+        symbols,
+        factors,
+        "; ".join(filter(None, (where_phrase, total))),
     )
 
 
-def _meaning(name: str, root: str, event: Arrival) -> str:
+def _interpretation(name: str, root: str, event: Arrival) -> str:
     """Return what a gradient means once it is final, "" before."""
     if event.met < event.of or not isinstance(event.total, float) or not event.total:
         return ""
-    way = "decreases" if event.total < 0 else "increases"
-    return f" If {name} increases slightly, {root} {way} {brief(abs(event.total))} times as much."
+    verb = "decreases" if event.total < 0 else "increases"
+    return f" If {name} increases slightly, {root} {verb} {format_brief(abs(event.total))} times as much."
 
 
-def _factors(upstream: Any, local: float | None, contribution: Any) -> str:
+def _format_factors(upstream: Any, local: float | None, contribution: Any) -> str:
     if not isinstance(upstream, float) or local is None:
-        return quantity(contribution)
-    return f"{brief(upstream)} × {bracketed(local)} = {brief(contribution)}"
+        return format_quantity(contribution)
+    return f"{format_brief(upstream)} × {parenthesize(local)} = {format_brief(contribution)}"
 
 
-def _sum(name: str, before: Any, contribution: Any, total: Any) -> str:
+def _format_accumulation(name: str, before: Any, contribution: Any, total: Any) -> str:
     if not isinstance(contribution, float):
-        return f"{name}.grad → {quantity(total)}"
-    return f"{name}.grad: {'0' if before is None else brief(before)} + {bracketed(contribution)} → {brief(total)}"
+        return f"{name}.grad → {format_quantity(total)}"
+    return (
+        f"{name}.grad: {'0' if before is None else format_brief(before)} + {parenthesize(contribution)} → "
+        f"{format_brief(total)}"
+    )
 
 
-def _where_summed(trace: Trace, edge: int) -> str:
+def _summed_axes_phrase(trace: Trace, edge: int) -> str:
     axes = summed_axes(trace, edge)
     if not axes:
         return ""
-    which = f"{'axes' if len(axes) > 1 else 'axis'} {', '.join(map(str, axes))}"
-    return f", summed over {which}, where broadcasting repeated {trace.title(trace.operand[edge])}"
+    axes_phrase = f"{'axes' if len(axes) > 1 else 'axis'} {', '.join(map(str, axes))}"
+    return f", summed over {axes_phrase}, where broadcasting repeated {trace.title(trace.operand[edge])}"
 
 
 # --- quantities ------------------------------------------------------------------------------------------------------
@@ -160,62 +187,65 @@ def scalar_of(x: Any) -> Any:
     return float(x.reshape(-1)[0]) if getattr(x, "size", 0) == 1 else x
 
 
-def quantity(x: Any) -> str:
+def format_quantity(x: Any) -> str:
     """Format a number, or an array on one line; None becomes a dash.
 
     >>> import numpy as np
-    >>> quantity(-2.0), quantity(np.array([1.0, float("nan"), 3.0])), quantity(None)
+    >>> format_quantity(-2.0), format_quantity(np.array([1.0, float("nan"), 3.0])), format_quantity(None)
     ('−2.0', '(3,) from 1.0 to 3.0 NaN!', '—')
     """
     x = scalar_of(x)
     if x is None or isinstance(x, float):
-        return brief(x)
-    short = summary(x)
-    alarm = f"{' NaN!' if short['nan'] else ''}{' Inf!' if short['inf'] else ''}"
-    return f"{x.shape} from {brief(short['min'])} to {brief(short['max'])}{alarm}"
+        return format_brief(x)
+    stats = summary(x)
+    alarm = f"{' NaN!' if stats['nan'] else ''}{' Inf!' if stats['inf'] else ''}"
+    return f"{x.shape} from {format_brief(stats['min'])} to {format_brief(stats['max'])}{alarm}"
 
 
-def on_edge(now: Moment) -> str:
+def edge_label(moment: Moment) -> str:
     """Return the label of the edge over which a gradient flows, "" if there is none."""
-    if (event := now.event) is None:
+    if (event := moment.event) is None:
         return ""
     upstream, contribution = scalar_of(event.upstream), scalar_of(event.contribution)
     if isinstance(upstream, float) and event.local is not None:
-        return f"{brief(upstream)} × {bracketed(event.local)} = {brief(contribution)}"
+        return f"{format_brief(upstream)} × {parenthesize(event.local)} = {format_brief(contribution)}"
     if isinstance(contribution, float):
-        return f"+ {bracketed(contribution)}"
+        return f"+ {parenthesize(contribution)}"
     return f"+ [{'×'.join(map(str, contribution.shape))}]"
 
 
-def bracketed(x: float | None, show: Callable[[float | None], str] = brief) -> str:
+def parenthesize(x: float | None, formatter: Callable[[float | None], str] = format_brief) -> str:
     """Format a number as a factor or a term: in parentheses if it is negative."""
-    return f"({show(x)})" if number(x).startswith("-") else show(x)
+    return f"({formatter(x)})" if format_float(x).startswith("-") else formatter(x)
 
 
 # --- what an operation does to a gradient ----------------------------------------------------------------------------
 
 
-def product_of(trace: Trace, edge: int) -> Formula | None:
+def edge_vjp(trace: Trace, edge: int) -> Formula | None:
     """Return the VJP of an edge between tensors, such as g bᵀ; None if it cannot be written."""
     result = trace.result[edge]
-    attrs = for_formula(trace.attrs.get(result, {}))
+    attrs = formula_attributes(trace.attrs.get(result, {}))
     op = trace.ops[trace.op[result]]
     return product_formula(op, trace.slot[edge], trace.title(result), trace.symbols(result), attrs)
 
 
 def summed_axes(trace: Trace, edge: int) -> list[int]:
     """Return the axes of a result along which an operand was broadcast, and over which its gradient is summed."""
-    result, into = trace.result[edge], [trace.tensors.get(trace.operand[k]) for k in trace.into[trace.result[edge]]]
-    shapes = [tuple(one.shape) if one is not None else () for one in into]
+    result, operand_tensors = (
+        trace.result[edge],
+        [trace.tensors.get(trace.operand[k]) for k in trace.into[trace.result[edge]]],
+    )
+    shapes = [tuple(tensor.shape) if tensor is not None else () for tensor in operand_tensors]
     shape, operand = tuple(trace.tensors[result].shape), trace.tensors[trace.operand[edge]].shape
     op = trace.ops[trace.op[result]].name
-    if op in _PRODUCTS or (op != "expand" and (len(shapes) < 2 or _broadcast(shapes) != shape)):
+    if op in NON_BROADCASTING or (op != "expand" and (len(shapes) < 2 or _broadcast_shape(shapes) != shape)):
         return []
     sizes = (1,) * (len(shape) - len(operand)) + tuple(operand)
     return [k for k, size in enumerate(sizes) if size < shape[k] or k < len(shape) - len(operand)]
 
 
-def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
+def _broadcast_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
     try:
         return broadcast_shapes(*shapes)
     except ShapeError:

@@ -20,23 +20,23 @@ from typing import Any
 import minigrad as mg
 from minigrad.backends.formula import Formula
 from minigrad_viz.trace.notation import (
-    for_formula,
-    formula_of,
+    format_attribute,
+    format_pretty,
+    formula_attributes,
+    formula_text,
     handle,
     local_formula,
-    plain,
-    pretty,
-    readable,
+    make_formula,
     shorten_name,
 )
-from minigrad_viz.trace.rows import About, Edge, Note, PassStep, Rows, Shaped, TourStop, TraceBlock, TraceNode
+from minigrad_viz.trace.rows import Edge, ModuleInfo, Note, PassStep, Rows, TensorData, TourStop, TraceBlock, TraceNode
 
-__all__ = ["FULL", "Columns", "Pass", "attributes", "count", "finite", "same"]
+__all__ = ["MAX_DETAILED_NODES", "Columns", "Pass", "count_phrase", "format_attributes", "is_close", "is_finite"]
 
-FULL = 400  # nodes up to which a picture shows every node with its text; above it most blocks are closed
-KINDS: dict[str, Any] = {"l": "leaf", "o": "op", "c": "constant", "x": "broken"}
-STATES: dict[str, Any] = {"n": "none", "f": "final", "b": "blocked", "p": "unknown"}
-_SAID = {"n": "—", "b": "blocked", "p": "not kept"}
+MAX_DETAILED_NODES = 400  # nodes up to which a picture shows every node with its text; above it most blocks are closed
+KIND_NAMES: dict[str, Any] = {"l": "leaf", "o": "op", "c": "constant", "x": "broken"}
+STATE_NAMES: dict[str, Any] = {"n": "none", "f": "final", "b": "blocked", "p": "unknown"}
+STATE_TEXTS = {"n": "—", "b": "blocked", "p": "not kept"}
 
 
 @dataclass(slots=True)
@@ -53,9 +53,9 @@ class Pass:
     @property
     def steps(self) -> Rows[PassStep]:
         """The steps as rows."""
-        return Rows(len(self.edge), self._step)
+        return Rows(len(self.edge), self._row)
 
-    def _step(self, at: int) -> PassStep:
+    def _row(self, at: int) -> PassStep:
         edge = self.edge[at]
         return PassStep(edge, self.upstream[at], self.trace.local[edge], self.contribution[at], self.total[at])
 
@@ -64,7 +64,8 @@ class Pass:
 class Columns:
     """The columns of a trace, and text derived from them."""
 
-    # By node. Sparse columns are dicts; `late` lists the operands of a node that were modified after it was computed.
+    # By node. Sparse columns are dicts; `modified_operands` are the operands of a node that were modified after it was
+    # computed.
     kinds: list[str] = field(default_factory=list)
     op: list[int] = field(default_factory=list)
     names: list[str | None] = field(default_factory=list)
@@ -73,10 +74,10 @@ class Columns:
     grads: dict[int, Any] = field(default_factory=dict)
     block: list[int] = field(default_factory=list)
     lines: dict[int, str] = field(default_factory=dict)
-    late: dict[int, list[int]] = field(default_factory=dict)
+    modified_operands: dict[int, list[int]] = field(default_factory=dict)
     attrs: dict[int, dict[str, Any]] = field(default_factory=dict)
-    tensors: dict[int, Shaped] = field(default_factory=dict)
-    # By edge; those into node i have indices start[i] … start[i + 1] - 1.
+    tensors: dict[int, TensorData] = field(default_factory=dict)
+    # By edge. The incoming edges of node i have indices start[i] … start[i + 1] - 1.
     operand: list[int] = field(default_factory=list)
     result: list[int] = field(default_factory=list)
     slot: list[int] = field(default_factory=list)
@@ -92,11 +93,11 @@ class Columns:
     """The path of scopes of each block, separated by slashes."""
     short: dict[int, str] = field(default_factory=dict)
     """The names of parameters within their block: "weight" in "blocks.0.linear"."""
-    modules: dict[int, About] = field(default_factory=dict)
+    modules: dict[int, ModuleInfo] = field(default_factory=dict)
     """Information about blocks that are module calls, or folds of them."""
     notes: list[Note] = field(default_factory=list)
     tours: list[TourStop] = field(default_factory=list)
-    how: str = ""
+    execution: str = ""
     """How a captured step is run; it has shapes and no values."""
 
     @property
@@ -117,17 +118,17 @@ class Columns:
     def _node(self, index: int) -> TraceNode:
         kind, op, block = self.kinds[index], self.op[index], self.block[index]
         return TraceNode(
-            KINDS[kind],
+            KIND_NAMES[kind],
             None if op < 0 else self.ops[op],
             self.names[index],
             self.values[index],
-            STATES[self.states[index]],
+            STATE_NAMES[self.states[index]],
             self.grads.get(index),
             self.scopes[block],
             self.lines.get(index),
-            index in self.late,
+            index in self.modified_operands,
             block,
-            attributes(self.attrs.get(index, {})),
+            format_attributes(self.attrs.get(index, {})),
             *self.tensors.get(index, (None, None, None)),
         )
 
@@ -135,85 +136,87 @@ class Columns:
         return Edge(self.operand[index], self.result[index], self.slot[index], self.flows[index], self.local[index])
 
     @property
-    def full(self) -> bool:
+    def is_fully_shown(self) -> bool:
         """Whether the graph is small enough to show every node with its text."""
-        return len(self.kinds) <= FULL
+        return len(self.kinds) <= MAX_DETAILED_NODES
 
     # --- text ---
 
-    def title(self, index: int, limit: int = 24, near: bool = False) -> str:
+    def title(self, index: int, limit: int = 24, in_block: bool = False) -> str:
         """Return the display name of a node: its name, the value of a constant, or else v and its tape index. With
-        `near`, next to the node's block, a parameter's name omits the name of the block.
+        `in_block`, next to the node's block, a parameter's name omits the name of the block.
         """
         name, value = self.names[index], self.values[index]
-        name = self.short.get(index, name) if near else name
+        name = self.short.get(index, name) if in_block else name
         if self.kinds[index] == "c":
-            return "?" if value is None else pretty(value)
+            return "?" if value is None else format_pretty(value)
         return handle(index) if name is None else shorten_name(name, limit)
 
-    def amount(self, index: int, show: Callable[[float], str] = pretty) -> str:
+    def value_text(self, index: int, formatter: Callable[[float], str] = format_pretty) -> str:
         """Format the value of a node, or the shape of a tensor with several elements."""
         shaped = self.tensors.get(index)
         value = self.values[index]
         if shaped is None:
-            return "?" if value is None else show(value)
+            return "?" if value is None else formatter(value)
         if shaped.array is not None and shaped.array.size == 1:
-            return show(float(shaped.array.reshape(-1)[0]))
+            return formatter(float(shaped.array.reshape(-1)[0]))
         return " × ".join(map(str, shaped.shape)) or "scalar"
 
-    def gradient(self, index: int, show: Callable[[float], str] = pretty) -> str:
+    def gradient_text(self, index: int, formatter: Callable[[float], str] = format_pretty) -> str:
         """Format the gradient of a node: a number, a dash before it is computed, or why there is none."""
         grad: Any = self.grads.get(index)
-        if self.states[index] in _SAID:
-            return _SAID[self.states[index]]
+        if self.states[index] in STATE_TEXTS:
+            return STATE_TEXTS[self.states[index]]
         if index not in self.tensors:
-            return show(math.nan if grad is None else grad)
-        return show(float(grad.reshape(-1)[0])) if grad.size == 1 else " × ".join(map(str, grad.shape))
+            return formatter(math.nan if grad is None else grad)
+        return formatter(float(grad.reshape(-1)[0])) if grad.size == 1 else " × ".join(map(str, grad.shape))
 
-    def alarming(self, index: int) -> bool:
+    def is_alarming(self, index: int) -> bool:
         """Whether a node is marked: it is not finite, or stale."""
         shaped, value, grad = self.tensors.get(index), self.values[index], self.grads.get(index)
-        held = value if shaped is None else shaped.array
-        return index in self.late or not finite(held) or not finite(grad)
+        data = value if shaped is None else shaped.array
+        return index in self.modified_operands or not is_finite(data) or not is_finite(grad)
 
-    def not_finite(self) -> list[int]:
+    def non_finite_nodes(self) -> list[int]:
         """Return the nodes that contain a NaN or an infinity."""
-        wild = [at for at, x in enumerate(self.values) if x is not None and not math.isfinite(x)]
+        nodes = [at for at, x in enumerate(self.values) if x is not None and not math.isfinite(x)]
         if self.tensors:
-            wild = [at for at in wild if at not in self.tensors]
-            wild += [at for at, shaped in self.tensors.items() if not finite(shaped.array)]
-        return sorted(wild)
+            nodes = [at for at in nodes if at not in self.tensors]
+            nodes += [at for at, shaped in self.tensors.items() if not is_finite(shaped.array)]
+        return sorted(nodes)
 
-    def symbols(self, index: int, limit: int = 24, near: bool = False) -> list[str | float]:
+    def symbols(self, index: int, limit: int = 24, in_block: bool = False) -> list[str | float]:
         """Return the operands of a node for a formula: names, and numbers for constants."""
         operands = self.operand[self.start[index] : self.start[index + 1]]
         constants = [self.values[i] if self.kinds[i] == "c" else None for i in operands]
         pairs = zip(operands, constants, strict=True)
-        return [self.title(i, limit, near) if x is None else x for i, x in pairs]
+        return [self.title(i, limit, in_block) if x is None else x for i, x in pairs]
 
-    def formula(self, index: int, limit: int = 24, near: bool = False) -> Formula | str | None:
+    def formula(self, index: int, limit: int = 24, in_block: bool = False) -> Formula | str | None:
         """Return the formula that computed a node, in names; None for a leaf."""
         op = self.op[index]
-        attrs = for_formula(self.attrs.get(index, {}))
-        return None if op < 0 else formula_of(self.ops[op], self.symbols(index, limit, near), attrs)
+        attrs = formula_attributes(self.attrs.get(index, {}))
+        return None if op < 0 else make_formula(self.ops[op], self.symbols(index, limit, in_block), attrs)
 
-    def local_formula(self, edge: int, limit: int = 24, near: bool = False) -> Formula | None:
+    def local_formula(self, edge: int, limit: int = 24, in_block: bool = False) -> Formula | None:
         """Return the local derivative of an edge, in names; None for tensors, or if no gradient flows."""
         result, op = self.result[edge], self.op[self.result[edge]]
         if op < 0 or not self.flows[edge] or result in self.tensors:
             return None
-        title, symbols = self.title(result, limit, near), self.symbols(result, limit, near)
+        title, symbols = self.title(result, limit, in_block), self.symbols(result, limit, in_block)
         return local_formula(self.ops[op], self.slot[edge], title, symbols)
 
-    def local_text(self, edge: int, limit: int = 24, show: Callable[[float], str] = pretty, near: bool = False) -> str:
+    def local_text(
+        self, edge: int, limit: int = 24, formatter: Callable[[float], str] = format_pretty, in_block: bool = False
+    ) -> str:
         """Format the local derivative as ``b = −3.0``, or one side if both are the same or one is unknown."""
         local = self.local[edge]
-        formula = self.local_formula(edge, limit, near)
-        rule = "" if formula is None else plain(formula)
+        formula = self.local_formula(edge, limit, in_block)
+        rule = "" if formula is None else formula_text(formula)
         if local is None:
             return rule
-        same = formula is None or (isinstance(formula.value, float) and formula.op is None)
-        return show(local) if same else f"{rule} = {show(local)}"
+        is_single = formula is None or (isinstance(formula.value, float) and formula.op is None)
+        return formatter(local) if is_single else f"{rule} = {formatter(local)}"
 
     def contributions(self) -> list[int]:
         """Return the number of edges over which each node's gradient arrives: several are summed."""
@@ -222,41 +225,41 @@ class Columns:
             counts[operand] += flows
         return counts
 
-    def fresh(self) -> bool:
+    def is_fresh(self) -> bool:
         """Whether the stored gradients are those of exactly one backward pass from the only output."""
         if len(self.passes) != 1 or len(self.outputs) != 1:
             return False
         totals = self.totals(self.passes[0])
-        return all(index in totals and same(grad, totals[index]) for index, grad in self.grads.items())
+        return all(index in totals and is_close(grad, totals[index]) for index, grad in self.grads.items())
 
     def totals(self, run: Pass) -> dict[int, Any]:
         """Return the accumulated gradients of a pass, by node."""
         last = zip(map(self.operand.__getitem__, run.edge), run.total, strict=True)
         return {run.root: 1.0, **dict(last)}
 
-    def sentence(self, show: Callable[[float], str] = pretty) -> str:
+    def sentence(self, show: Callable[[float], str] = format_pretty) -> str:
         """Describe the graph in one sentence."""
         parts = [("l", "leaf", "leaves"), ("o", "operation", "operations"), ("c", "constant", "constants")]
-        counts = [count(self.kinds.count(kind), one, many) for kind, one, many in parts]
-        names = [f"{self.title(i)}{self._said(i, show)}" for i in self.outputs[:3]]
-        more = ", …" if len(self.outputs) > 3 else ""
-        what = "Captured step" if self.how else "Graph"
-        return f"{what} of {', '.join(names)}{more}: {', '.join(count for count in counts if count)}."
+        counts = [count_phrase(self.kinds.count(kind), singular, plural) for kind, singular, plural in parts]
+        names = [f"{self.title(i)}{self._value_phrase(i, show)}" for i in self.outputs[:3]]
+        ellipsis = ", …" if len(self.outputs) > 3 else ""
+        subject = "Captured step" if self.execution else "Graph"
+        return f"{subject} of {', '.join(names)}{ellipsis}: {', '.join(count for count in counts if count)}."
 
-    def _said(self, index: int, show: Callable[[float], str]) -> str:
+    def _value_phrase(self, index: int, show: Callable[[float], str]) -> str:
         if self.kinds[index] == "x":
             return ", which raised an error"
-        shaped, amount = self.tensors.get(index), self.amount(index, show)
-        one = shaped is None or (shaped.array is not None and shaped.array.size == 1)
-        return f" = {amount}" if one else f" ({amount})"
+        shaped, amount = self.tensors.get(index), self.value_text(index, show)
+        is_scalar = shaped is None or (shaped.array is not None and shaped.array.size == 1)
+        return f" = {amount}" if is_scalar else f" ({amount})"
 
 
-def attributes(attrs: Mapping[str, Any]) -> dict[str, str]:
+def format_attributes(attrs: Mapping[str, Any]) -> dict[str, str]:
     """Format the attributes of an operation."""
-    return {name: readable(name, x) for name, x in attrs.items()}
+    return {name: format_attribute(name, x) for name, x in attrs.items()}
 
 
-def finite(x: Any) -> bool:
+def is_finite(x: Any) -> bool:
     """Whether a number, or every element of an array, is finite; None counts as finite."""
     if x is None or x.__class__ is float:
         return x is None or math.isfinite(x)
@@ -265,7 +268,7 @@ def finite(x: Any) -> bool:
     return bool(np.isfinite(x).all())
 
 
-def same(x: Any, y: Any) -> bool:
+def is_close(x: Any, y: Any) -> bool:
     """Whether two gradients are equal up to rounding."""
     if x.__class__ is float and y.__class__ is float:
         return math.isclose(x, y, rel_tol=1e-9) or (math.isnan(x) and math.isnan(y))
@@ -275,6 +278,6 @@ def same(x: Any, y: Any) -> bool:
     return x.size == y.size and np.allclose(x.reshape(-1), y.reshape(-1), rtol=1e-5, atol=0.0, equal_nan=True)
 
 
-def count(n: int, one: str, many: str) -> str:
+def count_phrase(n: int, singular: str, plural: str) -> str:
     """Return ``3 leaves``, or "" for none."""
-    return "" if not n else f"{n} {one if n == 1 else many}"
+    return "" if not n else f"{n} {singular if n == 1 else plural}"

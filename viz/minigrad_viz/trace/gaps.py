@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from minigrad_viz.trace.notation import compact
+from minigrad_viz.trace.notation import format_compact
 
-__all__ = ["TOLERANCES", "Gap", "Tolerance", "gap", "share", "times"]
+__all__ = ["TOLERANCES", "Gap", "Tolerance", "describe_factor", "format_ratio", "gap"]
 
-_MOST = 100  # largest factor between two runs that is named
+MAX_FACTOR = 100  # largest factor between two runs that is named
 
 
 class Tolerance(NamedTuple):
@@ -25,7 +25,7 @@ class Tolerance(NamedTuple):
     atol: float
 
     def __str__(self) -> str:
-        rtol, atol = (compact(x).replace(".0e", "e") for x in self)
+        rtol, atol = (format_compact(x).replace(".0e", "e") for x in self)
         return f"rtol {rtol} and atol {atol}"
 
 
@@ -51,49 +51,49 @@ class Gap(NamedTuple):
     factor: float | None = None
 
 
-def gap(one: Any, other: Any, tolerance: Tolerance) -> Gap | None:
+def gap(first: Any, second: Any, tolerance: Tolerance) -> Gap | None:
     """Return the gap between two floats or arrays, one of which may be None; None if they agree. NaNs are equal.
 
     >>> gap(2.0, 2.0 + 1e-12, TOLERANCES["float64"]), gap(2.0, -2.0, TOLERANCES["float64"])
     (None, Gap(amount=4.0, ratio=2.0, cells=1, size=1, factor=-1.0))
     """
-    if one is None and other is None:
+    if first is None and second is None:
         return None
-    if one is None or other is None:
-        size = getattr(one if other is None else other, "size", 1)
+    if first is None or second is None:
+        size = getattr(first if second is None else second, "size", 1)
         return Gap(math.inf, math.inf, size, size)
-    if one.__class__ is float and other.__class__ is float:
-        return _between_numbers(one, other, tolerance)
-    return _between_arrays(one, other, tolerance)
+    if first.__class__ is float and second.__class__ is float:
+        return _number_gap(first, second, tolerance)
+    return _array_gap(first, second, tolerance)
 
 
-def _between_numbers(one: float, other: float, tolerance: Tolerance) -> Gap | None:
-    if one == other or (math.isnan(one) and math.isnan(other)):
+def _number_gap(first: float, second: float, tolerance: Tolerance) -> Gap | None:
+    if first == second or (math.isnan(first) and math.isnan(second)):
         return None
-    amount, most = abs(other - one), max(abs(one), abs(other))
-    if amount <= tolerance.atol + tolerance.rtol * most < math.inf:
+    amount, magnitude = abs(second - first), max(abs(first), abs(second))
+    if amount <= tolerance.atol + tolerance.rtol * magnitude < math.inf:
         return None
     if not math.isfinite(amount):
         return Gap(amount, amount, 1, 1)
-    return Gap(amount, amount / most, 1, 1, _simple(other / one, tolerance) if one else None)
+    return Gap(amount, amount / magnitude, 1, 1, _simple_factor(second / first, tolerance) if first else None)
 
 
-def _between_arrays(one: Any, other: Any, tolerance: Tolerance) -> Gap | None:
+def _array_gap(first: Any, second: Any, tolerance: Tolerance) -> Gap | None:
     import numpy as np
 
-    x, y = (np.asarray(array, dtype=float).reshape(-1) for array in (one, other))
+    x, y = (np.asarray(array, dtype=float).reshape(-1) for array in (first, second))
     with np.errstate(all="ignore"):
-        apart = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, abs(y - x))
-        most = np.maximum(abs(x), abs(y))
-        usual = most[np.isfinite(most) & (most > 0)]
-        most = np.maximum(most, np.median(usual) if usual.size else 0.0)
-        beyond = ~(apart <= tolerance.atol + tolerance.rtol * most) | ~np.isfinite(apart)
-        differ = (apart != 0.0) & beyond
-        if not differ.any():
+        distance = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, abs(y - x))
+        magnitude = np.maximum(abs(x), abs(y))
+        nonzero = magnitude[np.isfinite(magnitude) & (magnitude > 0)]
+        magnitude = np.maximum(magnitude, np.median(nonzero) if nonzero.size else 0.0)
+        exceeds = ~(distance <= tolerance.atol + tolerance.rtol * magnitude) | ~np.isfinite(distance)
+        is_different = (distance != 0.0) & exceeds
+        if not is_different.any():
             return None
-        ratios = np.where(np.isfinite(apart), apart / most, apart)[differ]
-    largest = float(apart[differ].max()), float(ratios.max())  # NaN if there is one
-    return Gap(*largest, int(differ.sum()), x.size, _factor(x, y, tolerance))
+        ratios = np.where(np.isfinite(distance), distance / magnitude, distance)[is_different]
+    largest = float(distance[is_different].max()), float(ratios.max())  # NaN if there is one
+    return Gap(*largest, int(is_different.sum()), x.size, _factor(x, y, tolerance))
 
 
 def _factor(x: Any, y: Any, tolerance: Tolerance) -> float | None:
@@ -103,32 +103,36 @@ def _factor(x: Any, y: Any, tolerance: Tolerance) -> float | None:
     if not (np.isfinite(x).all() and np.isfinite(y).all() and x.any()):
         return None
     largest = int(abs(x).argmax())
-    factor = _simple(float(y[largest] / x[largest]), tolerance)
-    return factor if factor is not None and _between_arrays(factor * x, y, tolerance) is None else None
+    factor = _simple_factor(float(y[largest] / x[largest]), tolerance)
+    return factor if factor is not None and _array_gap(factor * x, y, tolerance) is None else None
 
 
-def _simple(factor: float, tolerance: Tolerance) -> float | None:
+def _simple_factor(factor: float, tolerance: Tolerance) -> float | None:
     """Return `factor` if it is a small integer or its reciprocal, and not 1."""
-    near = max(tolerance.rtol, 1e-9)
-    for whole, back in ((factor, False), (1 / factor if factor else 0.0, True)):
-        if 0.5 < abs(whole) < _MOST + 0.5 and abs(whole - round(whole)) <= near * abs(whole) and round(whole) != 1:
-            return 1.0 / round(whole) if back else float(round(whole))
+    margin = max(tolerance.rtol, 1e-9)
+    for candidate, is_reciprocal in ((factor, False), (1 / factor if factor else 0.0, True)):
+        if (
+            0.5 < abs(candidate) < MAX_FACTOR + 0.5
+            and abs(candidate - round(candidate)) <= margin * abs(candidate)
+            and round(candidate) != 1
+        ):
+            return 1.0 / round(candidate) if is_reciprocal else float(round(candidate))
     return None
 
 
-def share(gap: Gap) -> str:
+def format_ratio(gap: Gap) -> str:
     """Format the relative difference, as a percentage if that is legible.
 
-    >>> [share(Gap(0.0, ratio, 1, 1)) for ratio in (0.254, 2.0, 3.21e-5, math.inf, math.nan)]
+    >>> [format_ratio(Gap(0.0, ratio, 1, 1)) for ratio in (0.254, 2.0, 3.21e-5, math.inf, math.nan)]
     ['25%', '200%', '3.2e−5', '∞', 'NaN']
     """
-    return f"{float(f'{100 * gap.ratio:.2g}'):g}%" if 1e-3 <= gap.ratio < 1e4 else compact(gap.ratio)
+    return f"{float(f'{100 * gap.ratio:.2g}'):g}%" if 1e-3 <= gap.ratio < 1e4 else format_compact(gap.ratio)
 
 
-def times(gap: Gap) -> str:
+def describe_factor(gap: Gap) -> str:
     """Describe the factor between the runs; "" if it is not simple.
 
-    >>> [times(Gap(1.0, 1.0, 1, 1, factor)) for factor in (-1.0, 2.0, 0.25, None)]
+    >>> [describe_factor(Gap(1.0, 1.0, 1, 1, factor)) for factor in (-1.0, 2.0, 0.25, None)]
     ['the opposite sign', '2 times the first', '1/4 of the first', '']
     """
     if gap.factor is None:

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from minigrad_viz.trace.renamed import renamed
+from minigrad.core.deprecation import deprecated_names
 from minigrad_viz.trace.trace import Trace
 
 __all__ = ["Arrival", "Gradient", "Moment", "Timeline"]
 
-__getattr__ = renamed(__name__, {"Event": "Arrival", "History": "Timeline"})
+__getattr__ = deprecated_names(__name__, {"Event": "Arrival", "History": "Timeline"})
 
 
 class Gradient(NamedTuple):
@@ -62,14 +62,14 @@ class Timeline:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.run = next((run for run in trace.passes[:1] if run.edge or trace.states[run.root] != "b"), None)
+        self.backward_pass = next((run for run in trace.passes[:1] if run.edge or trace.states[run.root] != "b"), None)
         self.order = [node for node, kind in enumerate(trace.kinds) if kind in "ox"]
         self.forward = len(self.order)
         self.seed = self.forward + 1
-        edges: Sequence[int] = self.run.edge if self.run else ()
-        self.last = self.seed + len(edges) if self.run else self.forward
-        self.computed = {node: position for position, node in enumerate(self.order, 1)}
-        self.passed = {edge: position for position, edge in enumerate(edges, self.seed + 1)}
+        edges: Sequence[int] = self.backward_pass.edge if self.backward_pass else ()
+        self.last = self.seed + len(edges) if self.backward_pass else self.forward
+        self.position_of_node = {node: position for position, node in enumerate(self.order, 1)}
+        self.position_of_edge = {edge: position for position, edge in enumerate(edges, self.seed + 1)}
         self.arrivals: dict[int, list[int]] = {}
         """By node, the positions at which contributions to its gradient arrive."""
         for position, edge in enumerate(edges, self.seed + 1):
@@ -78,12 +78,12 @@ class Timeline:
     @property
     def root(self) -> int:
         """The node where the backward pass begins, -1 for none."""
-        return self.run.root if self.run else -1
+        return self.backward_pass.root if self.backward_pass else -1
 
     def at(self, position: int) -> Moment:
         """Return the moment at a position."""
-        if self.run and position > self.seed:
-            edge = self.run.edge[position - self.seed - 1]
+        if self.backward_pass and position > self.seed:
+            edge = self.backward_pass.edge[position - self.seed - 1]
             return Moment(self, position, "edge", self.trace.operand[edge], edge)
         if position == self.seed:
             return Moment(self, position, "seed", self.root)
@@ -91,28 +91,30 @@ class Timeline:
 
     def next(self, position: int, unit: Literal["edge", "op"] = "edge") -> int:
         """Return the next position; with "op", all contributions of an operation are one step."""
-        to = min(position + 1, self.last)
-        while unit == "op" and self.seed < to < self.last and self._result(to) == self._result(to + 1):
-            to += 1
-        return to
+        target = min(position + 1, self.last)
+        while (
+            unit == "op" and self.seed < target < self.last and self._result_at(target) == self._result_at(target + 1)
+        ):
+            target += 1
+        return target
 
-    def _result(self, position: int) -> int:
+    def _result_at(self, position: int) -> int:
         return self.trace.result[self.at(position).edge]
 
     def gradients(self, node: int) -> list[Any]:
         """Return all partial sums of a node's gradient, in order."""
         if node == self.root:
-            return [self.seeding()]
+            return [self.seed_gradient()]
         return [self.total(position) for position in self.arrivals.get(node, ())]
 
     def total(self, position: int) -> Any:
         """Return the partial sum of the gradient after the contribution at a position."""
-        assert self.run is not None
-        return self.run.total[position - self.seed - 1]
+        assert self.backward_pass is not None
+        return self.backward_pass.total[position - self.seed - 1]
 
-    def seeding(self) -> Any:
+    def seed_gradient(self) -> Any:
         """Return the seed gradient of the root: 1, for a tensor an array of ones."""
-        return self.run.upstream[0] if self.run and self.run.edge else 1.0
+        return self.backward_pass.upstream[0] if self.backward_pass and self.backward_pass.edge else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ class Moment:
 
     def is_computed(self, node: int) -> bool:
         """Whether a node has its value at this position; leaves and constants always do."""
-        return self.timeline.computed.get(node, 0) <= self.position
+        return self.timeline.position_of_node.get(node, 0) <= self.position
 
     def value(self, node: int) -> Any:
         """Return the value of a node, a float or an array; None before it is computed, or if it was not saved."""
@@ -142,8 +144,8 @@ class Moment:
         """Return the gradient of a node, as accumulated so far."""
         timeline = self.timeline
         if node == timeline.root:
-            begun = self.position >= timeline.seed
-            return Gradient("final" if begun else "none", 0, 0, timeline.seeding() if begun else None)
+            is_seeded = self.position >= timeline.seed
+            return Gradient("final" if is_seeded else "none", 0, 0, timeline.seed_gradient() if is_seeded else None)
         arrivals = timeline.arrivals.get(node, ())
         met, of = bisect_right(arrivals, self.position), len(arrivals)
         if not met:
@@ -155,15 +157,15 @@ class Moment:
         """Return whether an edge is used at this position, or a gradient has flowed back over it."""
         timeline = self.timeline
         if self.position > timeline.forward:
-            passed = timeline.passed.get(edge, self.position + 1)
+            passed = timeline.position_of_edge.get(edge, self.position + 1)
             return "active" if passed == self.position else "done" if passed < self.position else "idle"
-        result = timeline.computed.get(timeline.trace.result[edge])
+        result = timeline.position_of_node.get(timeline.trace.result[edge])
         return "active" if self.position and result == self.position else "idle"
 
     @property
     def event(self) -> Arrival | None:
         """The event of the backward pass at this position, or None."""
-        timeline, run = self.timeline, self.timeline.run
+        timeline, run = self.timeline, self.timeline.backward_pass
         if self.edge < 0 or run is None:
             return None
         step = run.steps[self.position - timeline.seed - 1]

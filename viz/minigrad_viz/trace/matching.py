@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import minigrad as mg
 from minigrad.core.errors import ArgumentError
-from minigrad.core.op import is_own
+from minigrad.core.op import is_builtin
 from minigrad_viz.trace.columns import Pass
-from minigrad_viz.trace.notation import plain
+from minigrad_viz.trace.notation import formula_text
 from minigrad_viz.trace.trace import Trace
 
-__all__ = ["matched"]
+__all__ = ["match_traces"]
 
 
-def matched(first: Trace, second: Trace) -> Trace:
+def match_traces(first: Trace, second: Trace) -> Trace:
     """Return the second trace with its nodes and edges reordered as in the first.
 
     Values and attributes may differ, and a custom op or a Function may replace another operation, so that a gradient
@@ -27,78 +27,83 @@ def matched(first: Trace, second: Trace) -> Trace:
     >>> from minigrad_viz import to_trace
     >>> a, b = mg.Value(2.0, "a"), mg.Value(3.0, "b")
     >>> try:
-    ...     matched(to_trace(a * b), to_trace(a + b))
+    ...     match_traces(to_trace(a * b), to_trace(a + b))
     ... except ArgumentError as error:
     ...     print(str(error).splitlines()[1])
       The first mismatch is node 2: v₂ = a · b in the first, v₂ = a + b in the second.
     """
-    places, wrong = _paired(first, second)
+    second_of_first, wrong = _pair_nodes(first, second)
     if wrong:
         node, why = min(wrong)
-        raise _refusal(first, second, f"The first mismatch is node {node}: {why}.")
-    order = [places[node] for node in range(len(first.kinds))]
-    return second if order == list(range(len(order))) else _in_order(second, order)
+        raise _mismatch_error(first, second, f"The first mismatch is node {node}: {why}.")
+    order = [second_of_first[node] for node in range(len(first.kinds))]
+    return second if order == list(range(len(order))) else _reorder(second, order)
 
 
-def _refusal(first: Trace, second: Trace, why: str) -> ArgumentError:
+def _mismatch_error(first: Trace, second: Trace, reason: str) -> ArgumentError:
     counts = len(first.kinds), len(second.kinds)
     return ArgumentError(
         f"compare: these are not two runs of one graph: the first has {counts[0]:,} nodes, the second {counts[1]:,}.\n"
-        f"  {why}\n  Compare two runs of the same code, with other values, on another device or with another rule."
+        f"  {reason}\n  Compare two runs of the same code, with other values, on another device or with another rule."
     )
 
 
-def _paired(first: Trace, second: Trace) -> tuple[dict[int, int], list[tuple[int, str]]]:
+def _pair_nodes(first: Trace, second: Trace) -> tuple[dict[int, int], list[tuple[int, str]]]:
     """Return the node of the second trace by node of the first, and the mismatches with their nodes."""
     ends = list(zip(first.outputs, second.outputs, strict=False))
-    places: dict[int, int] = {}
-    taken: dict[int, int] = {}
-    wrong: list[tuple[int, str]] = []
-    waiting = [(*pair, pair) for pair in reversed(ends)]  # and the pair of results that they are operands of
-    while waiting:
-        one, other, above = waiting.pop()
-        if one in places or other in taken:
-            if places.get(one) != other:
-                wrong.append((above[0], _in_both(first, second, *above)))
+    second_of_first: dict[int, int] = {}
+    first_of_second: dict[int, int] = {}
+    mismatches: list[tuple[int, str]] = []
+    stack = [(*pair, pair) for pair in reversed(ends)]  # and the pair of results that they are operands of
+    while stack:
+        first_node, second_node, results = stack.pop()
+        if first_node in second_of_first or second_node in first_of_second:
+            if second_of_first.get(first_node) != second_node:
+                mismatches.append((results[0], _describe_both(first, second, *results)))
             continue
-        places[one], taken[other] = other, one
-        operands = _operands(first, one), _operands(second, other)
-        if why := _mismatch(first, second, one, other):
-            wrong.append((one, why))
+        second_of_first[first_node], first_of_second[second_node] = second_node, first_node
+        operands = _operands(first, first_node), _operands(second, second_node)
+        if why := _mismatch(first, second, first_node, second_node):
+            mismatches.append((first_node, why))
         if len(operands[0]) == len(operands[1]):  # an earlier node may differ too
             pairs = zip(*operands, strict=True)
-            waiting += [(operand, its, (one, other)) for (operand, _), (its, _) in pairs][::-1]
-    if len(first.outputs) != len(second.outputs) and not wrong:
+            stack += [
+                (operand, second_operand, (first_node, second_node)) for (operand, _), (second_operand, _) in pairs
+            ][::-1]
+    if len(first.outputs) != len(second.outputs) and not mismatches:
         counts = [len(trace.outputs) for trace in (first, second)]
-        raise _refusal(first, second, f"The first ends in {counts[0]} outputs, the second in {counts[1]}.")
-    return places, wrong
+        raise _mismatch_error(first, second, f"The first ends in {counts[0]} outputs, the second in {counts[1]}.")
+    return second_of_first, mismatches
 
 
-def _mismatch(first: Trace, second: Trace, one: int, other: int) -> str:
+def _mismatch(first: Trace, second: Trace, first_node: int, second_node: int) -> str:
     """Describe a node in both traces if its operation, slots or shape differ, otherwise return ""."""
-    slots = [[slot for _, slot in _operands(trace, node)] for trace, node in ((first, one), (second, other))]
-    if not _comparable(_operation(first, one), _operation(second, other)) or slots[0] != slots[1]:
-        return _in_both(first, second, one, other)
+    slots = [
+        [slot for _, slot in _operands(trace, node)] for trace, node in ((first, first_node), (second, second_node))
+    ]
+    if not _is_comparable(_operation(first, first_node), _operation(second, second_node)) or slots[0] != slots[1]:
+        return _describe_both(first, second, first_node, second_node)
     shapes = [
-        trace.tensors[node].shape if node in trace.tensors else () for trace, node in ((first, one), (second, other))
+        trace.tensors[node].shape if node in trace.tensors else ()
+        for trace, node in ((first, first_node), (second, second_node))
     ]
     if shapes[0] != shapes[1]:
-        return f"{_made(first, one)} has shape {shapes[0]} in the first and {shapes[1]} in the second"
+        return f"{_describe_node(first, first_node)} has shape {shapes[0]} in the first and {shapes[1]} in the second"
     return ""
 
 
-def _in_both(first: Trace, second: Trace, one: int, other: int) -> str:
-    return f"{_made(first, one)} in the first, {_made(second, other)} in the second"
+def _describe_both(first: Trace, second: Trace, first_node: int, second_node: int) -> str:
+    return f"{_describe_node(first, first_node)} in the first, {_describe_node(second, second_node)} in the second"
 
 
 def _operation(trace: Trace, node: int) -> mg.Op | None:
     return None if trace.op[node] < 0 else trace.ops[trace.op[node]]
 
 
-def _comparable(one: mg.Op | None, other: mg.Op | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return one.name == other.name or not (is_own(one) and is_own(other))
+def _is_comparable(first_op: mg.Op | None, second_op: mg.Op | None) -> bool:
+    if first_op is None or second_op is None:
+        return first_op is second_op
+    return first_op.name == second_op.name or not (is_builtin(first_op) and is_builtin(second_op))
 
 
 def _operands(trace: Trace, node: int) -> list[tuple[int, int]]:
@@ -106,48 +111,57 @@ def _operands(trace: Trace, node: int) -> list[tuple[int, int]]:
     return [(trace.operand[edge], trace.slot[edge]) for edge in range(trace.start[node], trace.start[node + 1])]
 
 
-def _made(trace: Trace, node: int) -> str:
+def _describe_node(trace: Trace, node: int) -> str:
     """Describe a node by its name and its formula."""
     if trace.kinds[node] == "x":
         return f"{trace.title(node)}, which raised an error,"
     formula = trace.formula(node)
     if formula is None:
         return f"{trace.title(node)}, a {'constant' if trace.kinds[node] == 'c' else 'leaf'},"
-    return f"{trace.title(node)} = {plain(formula)}"
+    return f"{trace.title(node)} = {formula_text(formula)}"
 
 
-def _in_order(trace: Trace, order: list[int]) -> Trace:
+def _reorder(trace: Trace, order: list[int]) -> Trace:
     """Return a trace with its nodes in another order, the edges reordered with them, and without notes."""
-    now = {node: place for place, node in enumerate(order)}
+    new_index = {node: position for position, node in enumerate(order)}
     edges = [edge for node in order for edge in range(trace.start[node], trace.start[node + 1])]
     start = [0]
     for node in order:
         start.append(start[-1] + trace.start[node + 1] - trace.start[node])
-    made = replace(
+    reordered = replace(
         trace,
         kinds=[trace.kinds[node] for node in order],
         op=[trace.op[node] for node in order],
         names=[trace.names[node] for node in order],
         values=[trace.values[node] for node in order],
         states=[trace.states[node] for node in order],
-        grads={now[node]: grad for node, grad in trace.grads.items()},
+        grads={new_index[node]: grad for node, grad in trace.grads.items()},
         block=[trace.block[node] for node in order],
-        lines={now[node]: line for node, line in trace.lines.items()},
-        late={now[node]: [now[x] for x in late] for node, late in trace.late.items()},
-        attrs={now[node]: attrs for node, attrs in trace.attrs.items()},
-        tensors={now[node]: shaped for node, shaped in trace.tensors.items()},
-        operand=[now[trace.operand[edge]] for edge in edges],
-        result=[now[trace.result[edge]] for edge in edges],
+        lines={new_index[node]: line for node, line in trace.lines.items()},
+        modified_operands={
+            new_index[node]: [new_index[x] for x in modified] for node, modified in trace.modified_operands.items()
+        },
+        attrs={new_index[node]: attrs for node, attrs in trace.attrs.items()},
+        tensors={new_index[node]: shaped for node, shaped in trace.tensors.items()},
+        operand=[new_index[trace.operand[edge]] for edge in edges],
+        result=[new_index[trace.result[edge]] for edge in edges],
         slot=[trace.slot[edge] for edge in edges],
         flows=[trace.flows[edge] for edge in edges],
         local=[trace.local[edge] for edge in edges],
         start=start,
-        outputs=[now[output] for output in trace.outputs],
+        outputs=[new_index[output] for output in trace.outputs],
         notes=[],
     )
-    new = {edge: place for place, edge in enumerate(edges)}
-    made.passes = [
-        Pass(now[run.root], made, [new[edge] for edge in run.edge], run.upstream, run.contribution, run.total)
+    new_edge = {edge: position for position, edge in enumerate(edges)}
+    reordered.passes = [
+        Pass(
+            new_index[run.root],
+            reordered,
+            [new_edge[edge] for edge in run.edge],
+            run.upstream,
+            run.contribution,
+            run.total,
+        )
         for run in trace.passes
     ]
-    return made
+    return reordered

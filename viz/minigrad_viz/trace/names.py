@@ -12,20 +12,20 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.core.graph import Event, Node, Recording
-from minigrad.core.snapshot import node_of
-from minigrad_viz.trace.notation import clean, subscript
+from minigrad.core.snapshot import get_node
+from minigrad_viz.trace.notation import sanitize, subscript
 
-__all__ = ["Namespaces", "callers", "holders", "names_of", "told_apart"]
+__all__ = ["Namespaces", "caller_namespaces", "disambiguate", "names_of", "tensors_by_node"]
 
 Namespaces = Sequence[Mapping[str, Any]]
 
-_OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
-_NOT_OURS = {"In", "Out"}  # IPython's history
-_DEEPEST = 6  # nesting of containers and objects: model.layers[0].attention.query.weight
-_LONGEST = 10_000  # a longer list is data, not a handful of named weights
-_MOST = 2_000  # containers and objects searched per variable
-_PLAIN = (int, float, str, bool, type(None))  # contain no nodes
-_NO_MODELS = (
+PACKAGE_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+IPYTHON_HISTORY = {"In", "Out"}  # IPython's history
+MAX_DEPTH = 6  # nesting of containers and objects: model.layers[0].attention.query.weight
+MAX_CONTAINER_LENGTH = 10_000  # a longer list is data, not a handful of named weights
+MAX_OBJECTS = 2_000  # containers and objects searched per variable
+LEAF_TYPES = (int, float, str, bool, type(None))  # contain no nodes
+OPAQUE_TYPES = (
     str,
     type,
     ModuleType,
@@ -36,10 +36,10 @@ _NO_MODELS = (
 )  # not searched for nodes
 
 
-def callers() -> Namespaces:
+def caller_namespaces() -> Namespaces:
     """Return the variables of the caller of this package: locals, then globals."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
         frame = frame.f_back
     if frame.f_locals is frame.f_globals:
         return (frame.f_globals,)
@@ -63,26 +63,26 @@ def names_of(
     names: dict[Any, str] = {}
     for node in nodes:
         label = getattr(node, "label", None) if label_of is None else label_of(node)
-        if label is not None and (label := clean(label)).strip():
+        if label is not None and (label := sanitize(label)).strip():
             names[node] = label
-    wanted = set(nodes) - names.keys()
-    taken = set(names.values())
+    unnamed = set(nodes) - names.keys()
+    used_names = set(names.values())
     hidden: set[str] = set()
-    found: list[tuple[str, Any]] = []
+    variables: list[tuple[str, Any]] = []
     for namespace in namespaces:
-        found += _variables(namespace, hidden)
+        variables += _variables(namespace, hidden)
         hidden.update(namespace)
-    modules = [(name, held) for name, held in found if _is_module(held)]
-    others = [(name, node_of(held)) for name, held in found if not _is_module(held)]
-    for name, node in (*_in_modules(modules, wanted), *others):
-        if node in wanted and name not in taken:
-            wanted.discard(node)
-            taken.add(name)
+    modules = [(name, value) for name, value in variables if _is_module(value)]
+    non_modules = [(name, get_node(value)) for name, value in variables if not _is_module(value)]
+    for name, node in (*_named_in_modules(modules, unnamed), *non_modules):
+        if node in unnamed and name not in used_names:
+            unnamed.discard(node)
+            used_names.add(name)
             names[node] = name
     return names
 
 
-def _in_modules(modules: Sequence[tuple[str, Any]], wanted: set[Any]) -> Iterator[tuple[str, Any]]:
+def _named_in_modules(modules: Sequence[tuple[str, Any]], unnamed: set[Any]) -> Iterator[tuple[str, Any]]:
     """Yield the parameters and buffers of `modules`, named by their paths in the outermost modules."""
     inner = {id(part) for _, module in modules for part in module.modules() if part is not module}
     outer: dict[int, tuple[str, Any]] = {}
@@ -90,81 +90,83 @@ def _in_modules(modules: Sequence[tuple[str, Any]], wanted: set[Any]) -> Iterato
         if id(module) not in inner:
             outer.setdefault(id(module), (name, module))
     named = [(name, [*module.named_parameters(), *module.named_buffers()]) for name, module in outer.values()]
-    used = [(name, parts) for name, parts in named if any(x in wanted for _, x in parts)]
+    used = [(name, parts) for name, parts in named if any(x in unnamed for _, x in parts)]
     for name, parts in used:
         yield from ((f"{name}.{path}" if len(used) > 1 else path, x) for path, x in parts)
 
 
-def holders(namespaces: Namespaces) -> dict[Any, Any]:
+def tensors_by_node(namespaces: Namespaces) -> dict[Any, Any]:
     """Return the tensors among the variables, by node."""
-    found: dict[Any, Any] = {}
+    tensors: dict[Any, Any] = {}
     for namespace in namespaces:
-        for _, held in _variables(namespace, ()):
-            if not (isinstance(held, mg.Value) or _is_module(held)):
-                found.setdefault(node_of(held), held)
-    return found
+        for _, value in _variables(namespace, ()):
+            if not (isinstance(value, mg.Value) or _is_module(value)):
+                tensors.setdefault(get_node(value), value)
+    return tensors
 
 
-def told_apart(names: Sequence[str | None], handles: Collection[str]) -> list[str | None]:
+def disambiguate(names: Sequence[str | None], handles: Collection[str]) -> list[str | None]:
     """Append a subscript to each of `names` that is used by several nodes or reserved in `handles`.
 
-    >>> told_apart(["w", "b", None, "w", "v₂"], {"v₂"})
+    >>> disambiguate(["w", "b", None, "w", "v₂"], {"v₂"})
     ['w₁', 'b', None, 'w₂', 'v₂₁']
     """
     counts = Counter([*filter(None, names), *handles])
-    taken = set(counts)
-    numbers: dict[str, Iterator[int]] = defaultdict(lambda: count(1))
-    apart = list(names)
-    for place, name in enumerate(names):
+    used_names = set(counts)
+    counters: dict[str, Iterator[int]] = defaultdict(lambda: count(1))
+    unique_names = list(names)
+    for position, name in enumerate(names):
         if name is not None and counts[name] > 1:
-            apart[place] = next(longer for n in numbers[name] if (longer := name + subscript(n)) not in taken)
-            taken.add(apart[place] or "")
-    return apart
+            unique_names[position] = next(
+                candidate for n in counters[name] if (candidate := name + subscript(n)) not in used_names
+            )
+            used_names.add(unique_names[position] or "")
+    return unique_names
 
 
 def _variables(namespace: Mapping[str, Any], hidden: Collection[str]) -> Iterator[tuple[str, Any]]:
     """Yield Values, tensors and modules in a namespace and its containers, in definition order."""
-    for name, held in list(namespace.items()):
-        if not (name.startswith("_") or name in _NOT_OURS or name in hidden) and name.isidentifier():
-            yield from _found(name, held)
+    for name, value in list(namespace.items()):
+        if not (name.startswith("_") or name in IPYTHON_HISTORY or name in hidden) and name.isidentifier():
+            yield from _search(name, value)
 
 
-def _found(name: str, held: Any) -> Iterator[tuple[str, Any]]:
+def _search(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Yield `held` if it is a Value, tensor or module, and those inside it, breadth first."""
-    waiting, seen = deque([(name, held, 0)]), set[int]()
-    while waiting:
-        name, held, depth = waiting.popleft()
-        if _is_number(held):
-            yield name, held
-        elif depth < _DEEPEST and id(held) not in seen and len(seen) < _MOST:
-            seen.add(id(held))
-            if _is_module(held):
-                yield name, held
-            waiting += [(inner, x, depth + 1) for inner, x in _parts(name, held) if x.__class__ not in _PLAIN]
+    queue, visited = deque([(name, value, 0)]), set[int]()
+    while queue:
+        name, value, depth = queue.popleft()
+        if _is_value_or_tensor(value):
+            yield name, value
+        elif depth < MAX_DEPTH and id(value) not in visited and len(visited) < MAX_OBJECTS:
+            visited.add(id(value))
+            if _is_module(value):
+                yield name, value
+            queue += [(inner, x, depth + 1) for inner, x in _children(name, value) if x.__class__ not in LEAF_TYPES]
 
 
-def _parts(name: str, held: Any) -> Iterable[tuple[str, Any]]:
+def _children(name: str, container: Any) -> Iterable[tuple[str, Any]]:
     """Return the contents of a list, tuple, dict or object, each named as a user writes it."""
-    if isinstance(held, _NO_MODELS):
+    if isinstance(container, OPAQUE_TYPES):
         return ()
-    if isinstance(held, list | tuple | dict):
-        if len(held) > _LONGEST:
+    if isinstance(container, list | tuple | dict):
+        if len(container) > MAX_CONTAINER_LENGTH:
             return ()
-        if hasattr(held, "_fields"):  # a named tuple
-            return [(f"{name}.{key}", x) for key, x in zip(held._fields, held, strict=True)]
-        items = list(held.items()) if isinstance(held, dict) else enumerate(held)
-        return [(clean(f"{name}[{key!r}]"), x) for key, x in items if isinstance(key, str | int)]
-    if not hasattr(held, "__dict__"):
+        if hasattr(container, "_fields"):  # a named tuple
+            return [(f"{name}.{key}", x) for key, x in zip(container._fields, container, strict=True)]
+        items = list(container.items()) if isinstance(container, dict) else enumerate(container)
+        return [(sanitize(f"{name}[{key!r}]"), x) for key, x in items if isinstance(key, str | int)]
+    if not hasattr(container, "__dict__"):
         return ()
-    parts = {**vars(held), **(held._modules if _is_module(held) else {})}
+    parts = {**vars(container), **(container._modules if _is_module(container) else {})}
     return [(f"{name}.{key}", x) for key, x in parts.items() if not str(key).startswith("_")]
 
 
-def _is_module(held: Any) -> bool:
+def _is_module(x: Any) -> bool:
     """Whether `held` is an `nn.Module`."""
-    return isinstance(held, getattr(sys.modules.get("minigrad.nn.module"), "Module", ()))
+    return isinstance(x, getattr(sys.modules.get("minigrad.nn.module"), "Module", ()))
 
 
-def _is_number(held: Any) -> bool:
+def _is_value_or_tensor(x: Any) -> bool:
     """Whether `held` is a Value or a tensor."""
-    return isinstance(held, Node) and (isinstance(held, mg.Value) or hasattr(held, "grad_fn"))
+    return isinstance(x, Node) and (isinstance(x, mg.Value) or hasattr(x, "grad_fn"))

@@ -13,30 +13,30 @@ from minigrad.backends.formula import Formula, expression, local_derivative, pro
 from minigrad.ops.normalization import Norm
 
 __all__ = [
-    "UNWRITABLE",
-    "beside",
-    "brief",
-    "cells",
-    "clean",
-    "compact",
+    "FORMULA_ERRORS",
+    "char_columns",
     "escape",
+    "extra_arguments",
     "fit",
-    "fit_cells",
-    "for_formula",
-    "formula_of",
+    "fit_columns",
+    "format_attribute",
+    "format_brief",
+    "format_compact",
+    "format_float",
+    "format_pretty",
+    "formula_attributes",
+    "formula_text",
     "handle",
     "is_function",
     "local_formula",
+    "make_formula",
     "mathml",
-    "number",
-    "plain",
-    "pretty",
     "product_formula",
-    "readable",
-    "rounded",
+    "round_for_display",
+    "round_for_json",
+    "sanitize",
     "shorten",
     "shorten_name",
-    "shortened",
     "subscript",
     "text_width",
 ]
@@ -44,10 +44,10 @@ __all__ = [
 # --- numbers ---------------------------------------------------------------------------------------------------------
 
 
-def number(x: float | None) -> str:
+def format_float(x: float | None) -> str:
     """Format `x` to 6 significant digits, as Python writes floats; -0.0 becomes 0.0 and None a dash.
 
-    >>> [number(x) for x in (2.0, 0.1 + 0.2, -0.0, 1e-7, 123456789.0, float("-inf"), None)]
+    >>> [format_float(x) for x in (2.0, 0.1 + 0.2, -0.0, 1e-7, 123456789.0, float("-inf"), None)]
     ['2.0', '0.3', '0.0', '1e-07', '1.23457e+08', '-inf', '—']
     """
     if x is None:
@@ -58,19 +58,19 @@ def number(x: float | None) -> str:
     return text if not text.lstrip("-").isdigit() else f"{text}.0"
 
 
-def pretty(x: float | None) -> str:
-    """Format `x` as `number` does, with a true minus sign, ∞ and NaN.
+def format_pretty(x: float | None) -> str:
+    """Format `x` as `format_float` does, with a true minus sign, ∞ and NaN.
 
-    >>> pretty(-3.0), pretty(float("inf")), pretty(float("nan"))
+    >>> format_pretty(-3.0), format_pretty(float("inf")), format_pretty(float("nan"))
     ('−3.0', '∞', 'NaN')
     """
-    return number(x).replace("-", "−").replace("inf", "∞").replace("nan", "NaN")
+    return format_float(x).replace("-", "−").replace("inf", "∞").replace("nan", "NaN")
 
 
-def shortened(x: float) -> float:
+def round_for_display(x: float) -> float:
     """Round `x` for a drawing to three significant digits, without rounding its integer part.
 
-    >>> shortened(0.123456), shortened(1089.7), shortened(-2.0)
+    >>> round_for_display(0.123456), round_for_display(1089.7), round_for_display(-2.0)
     (0.123, 1090.0, -2.0)
     """
     if not math.isfinite(x):
@@ -79,31 +79,31 @@ def shortened(x: float) -> float:
     return float(f"{x:.{digits}g}")
 
 
-def brief(x: float | None) -> str:
-    """Format `shortened(x)` as `pretty` does.
+def format_brief(x: float | None) -> str:
+    """Format `round_for_display(x)` as `format_pretty` does.
 
-    >>> brief(0.123456), brief(-2.0), brief(None)
+    >>> format_brief(0.123456), format_brief(-2.0), format_brief(None)
     ('0.123', '−2.0', '—')
     """
-    return pretty(None if x is None else shortened(x))
+    return format_pretty(None if x is None else round_for_display(x))
 
 
-def compact(x: float | None) -> str:
-    """Format `x` to 2 significant digits as `pretty` does, with an exponent if it is small or large.
+def format_compact(x: float | None) -> str:
+    """Format `x` to 2 significant digits as `format_pretty` does, with an exponent if it is small or large.
 
-    >>> [compact(x) for x in (-0.00454, 0.25, 123.0, 0.0, 2e9, None)]
+    >>> [format_compact(x) for x in (-0.00454, 0.25, 123.0, 0.0, 2e9, None)]
     ['−4.5e−3', '0.25', '120.0', '0.0', '2.0e9', '—']
     """
     if x is None or not x or not math.isfinite(x) or 0.01 <= abs(x) < 1e4:
-        return pretty(None if x is None else float(f"{x:.2g}"))
+        return format_pretty(None if x is None else float(f"{x:.2g}"))
     mantissa, _, power = f"{x:.1e}".partition("e")
     return f"{mantissa}e{int(power)}".replace("-", "−")
 
 
-def rounded(x: float | None) -> float | str | None:
+def round_for_json(x: float | None) -> float | str | None:
     """Round `x` to 6 significant digits for JSON; NaN and infinities become strings.
 
-    >>> [rounded(x) for x in (1 / 3, -0.0, float("nan"), float("-inf"), None)]
+    >>> [round_for_json(x) for x in (1 / 3, -0.0, float("nan"), float("-inf"), None)]
     [0.333333, 0.0, 'NaN', '-Infinity', None]
     """
     if x is None:
@@ -121,10 +121,10 @@ _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\
 _SPACES = re.compile(r"[\t\n\r\v\f\x85\u2028\u2029]+")
 
 
-def clean(text: object) -> str:
+def sanitize(text: object) -> str:
     """Return `text` on one line, with characters that XML forbids replaced by U+FFFD.
 
-    >>> clean("two\\nlines"), clean("a\\x00b")
+    >>> sanitize("two\\nlines"), sanitize("a\\x00b")
     ('two lines', 'a�b')
     """
     return _UNPRINTABLE.sub("\ufffd", _SPACES.sub(" ", str(text)))
@@ -150,14 +150,14 @@ def shorten_name(name: str, limit: int) -> str:
     return shorten(start, limit - len(tail)) + tail if len(tail) < limit // 2 else shorten(name, limit)
 
 
-def escape(text: str) -> str:
+def escape(escaped: str) -> str:
     """Escape `text` for XML or HTML content and attributes.
 
     >>> escape("<b> & 'c'")
     '&lt;b&gt; &amp; &#39;c&#39;'
     """
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return text.replace('"', "&quot;").replace("'", "&#39;")
+    escaped = escaped.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return escaped.replace('"', "&quot;").replace("'", "&#39;")
 
 
 def subscript(n: int) -> str:
@@ -181,22 +181,28 @@ def handle(index: int) -> str:
 # --- attributes ------------------------------------------------------------------------------------------------------
 
 
-def readable(name: str, x: Any) -> str:
+def format_attribute(name: str, x: Any) -> str:
     """Format the attribute `name` as a user writes it: a key as in ``x[0, 1:3]``, a type by its name.
 
-    >>> readable("key", (slice(None), slice(2, 4), 0)), readable("shape", (2, 3)), readable("dtype", mg.float64)
-    ('[:, 2:4, 0]', '(2, 3)', 'float64')
-    >>> readable("rows", (range(0, 2), range(1, 3))), readable("how", object())
+    >>> format_attribute("key", (slice(None), slice(2, 4), 0)), format_attribute("dtype", mg.float64)
+    ('[:, 2:4, 0]', 'float64')
+    >>> format_attribute("rows", (range(0, 2), range(1, 3))), format_attribute("how", object())
     ('(0:2, 1:3)', 'object')
     """
-    if isinstance(x, tuple) and name in ("key", "chain"):
-        text = f"[{', '.join(map(_place, x))}]" if name == "key" else "".join(_view(*step) for step in x)
+    if isinstance(x, tuple) and name == "key":
+        text = f"[{', '.join(map(_format_index, x))}]"
+    elif isinstance(x, tuple) and name == "chain":
+        text = "".join(_format_view(*step) for step in x)
+    elif isinstance(x, Norm):
+        text = _format_norm(x)
+    elif _is_windows(name, x):
+        text = _format_windows(x)
     else:
-        text = _norm(x) if isinstance(x, Norm) else _windows(x) if _is_windows(name, x) else _written(x)
-    return shorten(clean(text), _LONGEST)
+        text = _format_object(x)
+    return shorten(sanitize(text), MAX_ATTRIBUTE_LENGTH)
 
 
-def _written(x: Any) -> str:
+def _format_object(x: Any) -> str:
     """Format any object as a user would write it, or by the name of its class."""
     if x is None or (isinstance(x, str | bool | int | float | complex) and type(x).__module__ == "builtins"):
         return str(x)
@@ -205,11 +211,11 @@ def _written(x: Any) -> str:
     if isinstance(x, mg.dtype):
         return x.name
     if isinstance(x, slice | range) or x is ...:
-        return _place(x)
+        return _format_index(x)
     if hasattr(x, "_fields"):  # a named tuple such as a convolution's window
-        return ", ".join(f"{key} {_written(part)}" for key, part in zip(x._fields, x, strict=True))
+        return ", ".join(f"{key} {_format_object(part)}" for key, part in zip(x._fields, x, strict=True))
     if isinstance(x, tuple | list):
-        parts = ", ".join(map(_written, x)) + ("," if isinstance(x, tuple) and len(x) == 1 else "")
+        parts = ", ".join(map(_format_object, x)) + ("," if isinstance(x, tuple) and len(x) == 1 else "")
         return f"({parts})" if isinstance(x, tuple) else f"[{parts}]"
     if isinstance(x, type) or callable(x):
         return getattr(x, "__name__", type(x).__name__).strip("_<>")
@@ -220,85 +226,87 @@ def _written(x: Any) -> str:
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
-def for_formula(attrs: Mapping[str, Any]) -> dict[str, Any]:
+def formula_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
     """Convert attributes for a formula: numbers and None are unchanged, others become short strings."""
-    return {name: x if x is None or isinstance(x, int | float) else readable(name, x) for name, x in attrs.items()}
+    return {name: x if isinstance(x, int | float | None) else format_attribute(name, x) for name, x in attrs.items()}
 
 
-_LONGEST = 80  # characters of an attribute
+MAX_ATTRIBUTE_LENGTH = 80  # characters of an attribute
 
 
 def _is_windows(name: str, x: Any) -> bool:
     """Whether the attribute is a pooling's `windows`, not one that a user declared under that name."""
-    rows = name == "windows" and isinstance(x, tuple) and all(isinstance(one, tuple | list) and one for one in x)
-    return bool(rows) and all(isinstance(ranges, range) for one in x for ranges in one)
+    if name != "windows" or not isinstance(x, tuple):
+        return False
+    has_dims = all(isinstance(ranges, tuple | list) and ranges for ranges in x)
+    return has_dims and all(isinstance(window, range) for ranges in x for window in ranges)
 
 
-def _windows(x: Any) -> str:
+def _format_windows(x: Any) -> str:
     """Format a pooling's windows (ranges by dimension), as a convolution's if they are regular."""
-    found = [_alike(ranges) for ranges in x]
-    if None in found:
-        return " × ".join(f"({', '.join(map(_place, ranges))})" for ranges in x)
-    sizes, strides, padding, dilation = zip(*[one for one in found if one], strict=True)
+    regular = [_regular_window(ranges) for ranges in x]
+    if None in regular:
+        return " × ".join(f"({', '.join(map(_format_index, ranges))})" for ranges in x)
+    sizes, strides, padding, dilation = zip(*[window for window in regular if window], strict=True)
     return f"size {sizes}, stride {strides}, padding {tuple((by, by) for by in padding)}, dilation {dilation}"
 
 
-def _norm(x: Any) -> str:
+def _format_norm(x: Any) -> str:
     """Format the dims that a norm standardises and the eps that it adds to their variance."""
     dims = ", ".join(map(str, x.dim))
     mean = "" if x.centred else ", without a mean"
-    return f"over dim {dims} of {_written(x.shape)}, eps {x.eps:g}{mean}"
+    return f"over dim {dims} of {_format_object(x.shape)}, eps {x.eps:g}{mean}"
 
 
-def _alike(ranges: Sequence[range]) -> tuple[int, int, int, int] | None:
+def _regular_window(ranges: Sequence[range]) -> tuple[int, int, int, int] | None:
     """Return size, stride, padding and dilation of windows clipped to the input; None if they are irregular."""
-    whole = max(ranges, key=len)
-    last = max(one[-1] for one in ranges if one)
+    full_window = max(ranges, key=len)
+    last = max(indices[-1] for indices in ranges if indices)
     first, second = ranges[0], ranges[1 % len(ranges)]
     for stride in (second.start - first.start, second.stop - first.stop):
-        padding = stride * ranges.index(whole) - whole.start
-        starts = range(-padding, -padding + stride * len(ranges), stride) if stride else [whole.start]
-        full = [[start + whole.step * k for k in range(len(whole))] for start in starts]
-        if [list(one) for one in ranges] == [[at for at in one if 0 <= at <= last] for one in full]:
-            return len(whole), stride or 1, padding, whole.step
+        padding = stride * ranges.index(full_window) - full_window.start
+        starts = range(-padding, -padding + stride * len(ranges), stride) if stride else [full_window.start]
+        expected = [[start + full_window.step * k for k in range(len(full_window))] for start in starts]
+        if [list(one) for one in ranges] == [[at for at in one if 0 <= at <= last] for one in expected]:
+            return len(full_window), stride or 1, padding, full_window.step
     return None
 
 
-def _place(part: Any) -> str:
+def _format_index(index: Any) -> str:
     """Format one dimension of a key, or the indices that a window covers."""
-    if not isinstance(part, slice | range):
-        return "…" if part is ... else _written(part)
-    ends = ["" if end is None else str(end) for end in (part.start, part.stop, part.step)]
+    if not isinstance(index, slice | range):
+        return "…" if index is ... else _format_object(index)
+    ends = ["" if end is None else str(end) for end in (index.start, index.stop, index.step)]
     return ":".join(ends[: 2 + (ends[2] not in ("", "1"))])
 
 
-def _view(op: mg.Op, attrs: Mapping[str, Any]) -> str:
+def _format_view(op: mg.Op, attrs: Mapping[str, Any]) -> str:
     """Format one step of a view's chain, such as ``[0]`` or ``.reshape(2, 3)``."""
     if op.name == "index":
-        return readable("key", attrs["key"])
-    return f".{op.name}({', '.join(readable(name, x).strip('()') for name, x in attrs.items())})"
+        return format_attribute("key", attrs["key"])
+    return f".{op.name}({', '.join(format_attribute(name, x).strip('()') for name, x in attrs.items())})"
 
 
 # --- formulas --------------------------------------------------------------------------------------------------------
 
 # A custom op may have a rule that only accepts floats; it is still drawn.
-UNWRITABLE = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+FORMULA_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
-def formula_of(op: mg.Op, operands: Sequence[str | float], attrs: Mapping[str, Any] | None = None) -> Formula | str:
+def make_formula(op: mg.Op, operands: Sequence[str | float], attrs: Mapping[str, Any] | None = None) -> Formula | str:
     """Return `op` applied to names or numbers, as a formula, or as a string if the formula cannot be derived.
 
     `attrs` may give its attributes as they are shown.
 
-    >>> plain(formula_of(mg.OPS["mul"], ["a", -3.0]))
+    >>> formula_text(make_formula(mg.OPS["mul"], ["a", -3.0]))
     'a · (−3)'
     """
-    operands = [*operands, *beside(op, attrs)]
+    operands = [*operands, *extra_arguments(op, attrs)]
     try:
         formula = expression(op, operands, attrs)
-        formula.text()
-    except UNWRITABLE:
-        names = [x if isinstance(x, str) else number(x) for x in operands]
+        formula.formula()
+    except FORMULA_ERRORS:
+        names = [x if isinstance(x, str) else format_float(x) for x in operands]
         return f"{op.name}({', '.join(names)})"
     return formula
 
@@ -308,37 +316,37 @@ def is_function(op: mg.Op) -> bool:
     return op.variadic and op.aux == ("ctx",)
 
 
-def beside(op: mg.Op, attrs: Mapping[str, Any] | None) -> list[str]:
+def extra_arguments(op: mg.Op, attrs: Mapping[str, Any] | None) -> list[str]:
     """Return the non-tensor arguments of a Function as written in a call: ``dim=-1``."""
-    known = for_formula(attrs or {}) if is_function(op) else {}
-    return [f"{name}={x}".replace("=-", "=−") for name, x in known.items() if name not in ("output", "outputs")]
+    arguments = formula_attributes(attrs or {}) if is_function(op) else {}
+    return [f"{name}={x}".replace("=-", "=−") for name, x in arguments.items() if name not in ("output", "outputs")]
 
 
 def local_formula(op: mg.Op, slot: int, output: str | float, operands: Sequence[str | float]) -> Formula | None:
     """Return the derivative of `op` with respect to operand `slot`; None if it cannot be written."""
-    return _writable(lambda: local_derivative(op, slot, output, operands))
+    return _if_writable(lambda: local_derivative(op, slot, output, operands))
 
 
 def product_formula(
     op: mg.Op, slot: int, output: str, operands: Sequence[str | float], attrs: Mapping[str, Any]
 ) -> Formula | None:
     """Return the VJP of operand `slot`, in which g is the gradient of the output; None if it cannot be written."""
-    return None if op.variadic else _writable(lambda: product(op, slot, output, operands, attrs))
+    return None if op.variadic else _if_writable(lambda: product(op, slot, output, operands, attrs))
 
 
-def _writable(make: Callable[[], Formula | None]) -> Formula | None:
+def _if_writable(build: Callable[[], Formula | None]) -> Formula | None:
     try:
-        formula = make()
+        formula = build()
         if formula is not None:
-            formula.text()
-    except UNWRITABLE:
+            formula.formula()
+    except FORMULA_ERRORS:
         return None
     return formula
 
 
-def plain(formula: Formula | str) -> str:
+def formula_text(formula: Formula | str) -> str:
     """Return `formula` as one line of text."""
-    return formula if isinstance(formula, str) else formula.text()
+    return formula if isinstance(formula, str) else formula.formula()
 
 
 def mathml(formula: Formula | str) -> str:
@@ -351,18 +359,12 @@ def mathml(formula: Formula | str) -> str:
 # Hundredths of the font size, rounded up from DejaVu Sans, the widest common sans serif, so that text fits its box in
 # the other fonts too. Bold is 13% wider.
 _WIDTHS = {"'ijlIJ": 29, " !,./:;\\|-·′": 36, '"()[]frt': 41, "*?_`csz²³∂": 55, "mMOQ": 86, "%@W…—\ufffd": 104}
-_WIDTHS |= {
-    "Fkvxyao": 61,
-    "0123456789$ESbdghnpqueTPL{}": 64,
-    "AVBRXZC": 70,
-    "DGHNUK&w": 82,
-    "#+<=>^~−×≤≥≠∞": 84,
-}
+_WIDTHS |= {"Fkvxyao": 61, "0123456789$ESbdghnpqueTPL{}": 64, "AVBRXZC": 70, "DGHNUK&w": 82, "#+<=>^~−×≤≥≠∞": 84}
 _WIDTH_OF = {character: width for group, width in _WIDTHS.items() for character in group}
 _WIDTH_OF |= dict.fromkeys("₀₁₂₃₄₅₆₇₈₉⁰¹⁴⁵⁶⁷⁸⁹", 40)
 
 
-def cells(character: str) -> int:
+def char_columns(character: str) -> int:
     """Return the terminal columns of a character: 0 for combining marks, 2 for East Asian letters and emoji."""
     code = ord(character)
     if 0x300 <= code < 0x370 or 0x200B <= code < 0x2010 or 0xFE00 <= code < 0xFE10:
@@ -370,9 +372,9 @@ def cells(character: str) -> int:
     return 2 if 0x1100 <= code < 0x1160 or 0x2E80 <= code < 0xD7B0 or 0xF900 <= code < 0xFB00 or code > 0x1F000 else 1
 
 
-def fit_cells(text: str, columns: int) -> str:
+def fit_columns(text: str, columns: int) -> str:
     """Truncate `text` to a number of terminal columns."""
-    return shorten(text, columns if all(cells(c) < 2 for c in text) else columns // 2)
+    return shorten(text, columns if all(char_columns(c) < 2 for c in text) else columns // 2)
 
 
 def text_width(text: str, size: float, bold: bool = False) -> float:
@@ -381,13 +383,13 @@ def text_width(text: str, size: float, bold: bool = False) -> float:
     >>> text_width("ab", 10), text_width("ab", 10, bold=True)
     (12.5, 14.12)
     """
-    wide = sum(_WIDTH_OF.get(c) or (0, 85, 135)[cells(c)] for c in text)
-    return round(wide * size * (0.0113 if bold else 0.01), 2)
+    width = sum(_WIDTH_OF.get(c) or (0, 85, 135)[char_columns(c)] for c in text)
+    return round(width * size * (0.0113 if bold else 0.01), 2)
 
 
-def fit(text: str, room: float, size: float, bold: bool = False) -> str:
-    """Truncate `text` to width `room`, ending in an ellipsis if it was truncated."""
-    text = shorten(text, int(room / size * 4) + 2)  # no character is narrower than a quarter of `size`
-    while len(text) > 2 and text_width(text, size, bold) > room:
+def fit(text: str, max_width: float, size: float, bold: bool = False) -> str:
+    """Truncate `text` to width `max_width`, ending in an ellipsis if it was truncated."""
+    text = shorten(text, int(max_width / size * 4) + 2)  # no character is narrower than a quarter of `size`
+    while len(text) > 2 and text_width(text, size, bold) > max_width:
         text = f"{text[:-2]}…"
     return text

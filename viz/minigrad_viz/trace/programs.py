@@ -7,61 +7,62 @@ import math
 from typing import Any
 
 import minigrad as mg
-from minigrad_viz.trace.arrays import MOST
+from minigrad_viz.trace.arrays import MAX_CELLS
 from minigrad_viz.trace.columns import Columns
-from minigrad_viz.trace.notation import UNWRITABLE
+from minigrad_viz.trace.notation import FORMULA_ERRORS
 
 __all__ = ["Programs"]
 
 
 class Programs:
-    """The programs of a trace, `found`, and for each tensor node the indices of its own, or the reason why it has none.
+    """The programs of a trace, `programs`, and for each tensor node the indices of its own, or the reason why it has
+    none.
 
     A program depends on the op, the shapes and the attributes: most graphs have few.
     """
 
     def __init__(self, trace: Columns) -> None:
-        self.found: list[dict[str, Any]] = []
+        self.programs: list[dict[str, Any]] = []
         self.of_node: dict[int, Any] = {}
         self._trace = trace
-        self._places: dict[str, int] = {}
-        known: dict[Any, Any] = {}
-        for node, at in enumerate(trace.op):
-            if node not in trace.tensors or at < 0:
+        self._index_of: dict[str, int] = {}
+        cache: dict[Any, Any] = {}
+        for node, op_index in enumerate(trace.op):
+            if node not in trace.tensors or op_index < 0:
                 continue
-            shapes, attrs = self._shapes(node, trace.ops[at]), trace.attrs.get(node, {})
-            key = (at, trace.tensors[node].shape, tuple(shapes), repr(attrs))
-            if key not in known:
-                known[key] = self._programs(trace.ops[at], tuple(trace.tensors[node].shape), shapes, attrs)
-            self.of_node[node] = known[key]
+            shapes, attrs = self._operand_shapes(node, trace.ops[op_index]), trace.attrs.get(node, {})
+            key = (op_index, trace.tensors[node].shape, tuple(shapes), repr(attrs))
+            if key not in cache:
+                cache[key] = self._compile(trace.ops[op_index], tuple(trace.tensors[node].shape), shapes, attrs)
+            self.of_node[node] = cache[key]
 
-    def _shapes(self, node: int, op: mg.Op) -> list[tuple[int, ...] | None]:
+    def _operand_shapes(self, node: int, op: mg.Op) -> list[tuple[int, ...] | None]:
         trace = self._trace
-        into = range(trace.start[node], trace.start[node + 1])
-        tensors = {trace.slot[edge]: trace.tensors.get(trace.operand[edge]) for edge in into}
-        own = {slot: () if tensor is None else tuple(tensor.shape) for slot, tensor in tensors.items()}
-        return [own.get(slot) for slot in range(len(own) if op.variadic else len(op.inputs))]
+        incoming_edges = range(trace.start[node], trace.start[node + 1])
+        tensors = {trace.slot[edge]: trace.tensors.get(trace.operand[edge]) for edge in incoming_edges}
+        shape_by_slot = {slot: () if tensor is None else tuple(tensor.shape) for slot, tensor in tensors.items()}
+        return [shape_by_slot.get(slot) for slot in range(len(shape_by_slot) if op.variadic else len(op.inputs))]
 
-    def _programs(self, op: mg.Op, output: Any, shapes: list[Any], attrs: Any) -> list[int | None] | str:
+    def _compile(self, op: mg.Op, output: Any, shapes: list[Any], attrs: Any) -> list[int | None] | str:
         """Return the indices of the programs of a node and of its operands' VJPs, or why there are none."""
-        from minigrad.backends.loops import Unwritable, forward, product
+        from minigrad.backends.loops import Unwritable, forward, vjp_loops
 
         sizes = [math.prod(shape) for shape in (output, *shapes) if shape is not None]
-        if max(sizes) > MOST:
+        if max(sizes) > MAX_CELLS:
             return f"It has {max(sizes):,} elements, more than a trace stores."
         if min(sizes) == 0:
             return "It is empty."
         try:
-            products = [product(op, slot, output, shapes, attrs) for slot in range(len(shapes))]
-            made = [forward(op, shapes, attrs), *products]
-        except (Unwritable, *UNWRITABLE) as error:
-            own = isinstance(error, Unwritable)
-            return str(error) if own else f"The rules of {op.name} do more than call operations."
-        return [None if one is None else self._place(one) for one in made]
+            products = [vjp_loops(op, slot, output, shapes, attrs) for slot in range(len(shapes))]
+            programs = [forward(op, shapes, attrs), *products]
+        except (Unwritable, *FORMULA_ERRORS) as error:
+            is_unwritable = isinstance(error, Unwritable)
+            return str(error) if is_unwritable else f"The rules of {op.name} do more than call operations."
+        return [None if program is None else self._add_program(program) for program in programs]
 
-    def _place(self, program: dict[str, Any]) -> int:
+    def _add_program(self, program: dict[str, Any]) -> int:
         key = json.dumps(program)
-        if key not in self._places:
-            self._places[key] = len(self.found)
-            self.found.append(program)
-        return self._places[key]
+        if key not in self._index_of:
+            self._index_of[key] = len(self.programs)
+            self.programs.append(program)
+        return self._index_of[key]

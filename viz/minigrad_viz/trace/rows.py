@@ -6,22 +6,32 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 import minigrad as mg
-from minigrad_viz.trace.renamed import renamed
+from minigrad.core.deprecation import deprecated_names
 
-__all__ = ["About", "Edge", "Note", "PassStep", "Rows", "Shaped", "TourStop", "TraceBlock", "TraceNode"]
+__all__ = ["Edge", "ModuleInfo", "Note", "PassStep", "Rows", "TensorData", "TourStop", "TraceBlock", "TraceNode"]
 
 T = TypeVar("T")
 
-__getattr__ = renamed(__name__, {"Block": "TraceBlock", "Node": "TraceNode", "Step": "PassStep", "Stop": "TourStop"})
+__getattr__ = deprecated_names(
+    __name__,
+    {
+        "About": "ModuleInfo",
+        "Block": "TraceBlock",
+        "Node": "TraceNode",
+        "Shaped": "TensorData",
+        "Step": "PassStep",
+        "Stop": "TourStop",
+    },
+)
 
 
 class Rows(Sequence[T], Generic[T]):
     """Columns presented as rows; each row is created when accessed."""
 
-    __slots__ = ("_count", "_make")
+    __slots__ = ("_build", "_count")
 
-    def __init__(self, count: int, make: Callable[[int], T]) -> None:
-        self._count, self._make = count, make
+    def __init__(self, count: int, build: Callable[[int], T]) -> None:
+        self._count, self._build = count, build
 
     def __len__(self) -> int:
         return self._count
@@ -31,14 +41,14 @@ class Rows(Sequence[T], Generic[T]):
     @overload
     def __getitem__(self, index: slice) -> list[T]: ...
     def __getitem__(self, index: int | slice) -> T | list[T]:
-        place = range(self._count)[index]
-        return self._make(place) if isinstance(place, int) else [self._make(i) for i in place]
+        indices = range(self._count)[index]
+        return self._build(indices) if isinstance(indices, int) else [self._build(i) for i in indices]
 
     def __iter__(self) -> Iterator[T]:
-        return map(self._make, range(self._count))
+        return map(self._build, range(self._count))
 
 
-class Shaped(NamedTuple):
+class TensorData(NamedTuple):
     """The tensor data of a node: `array` holds its values at trace time, or is None if unknown."""
 
     shape: tuple[int, ...]
@@ -92,7 +102,7 @@ class TraceBlock(NamedTuple):
     """Additional information: the compiled kernel, or the tape range of a run."""
 
 
-class About(NamedTuple):
+class ModuleInfo(NamedTuple):
     """Information about the module whose call a block is, or about all modules in a fold."""
 
     kind: str

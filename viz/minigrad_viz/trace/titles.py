@@ -13,25 +13,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 __all__ = [
-    "MIXED",
-    "UPDATES",
-    "WAYS",
+    "BACKWARD_AND_UPDATE",
+    "PHASES",
+    "UPDATE_WORDS",
     "TitledCall",
     "generic_name",
+    "is_only_updates",
     "joint_name",
-    "only_updates",
     "title_of_kernel",
     "title_of_run",
 ]
 
-WAYS = ("forward", "backward", "update")  # phases of a training step
-MIXED = "backward and update"
+PHASES = ("forward", "backward", "update")  # phases of a training step
+BACKWARD_AND_UPDATE = "backward and update"
 
-_LONGEST_PERIOD = 16  # operations in a repeating pattern
-_LISTED = 4  # words in a title
-_NUMBERS = re.compile(r"[0-9₀-₉]+")
+MAX_PERIOD = 16  # operations in a repeating pattern
+MAX_WORDS = 4  # words in a title
+DIGITS_PATTERN = re.compile(r"[0-9₀-₉]+")
 
-WORDS = {
+OP_WORDS = {
     "amax": "max",
     "amin": "min",
     "attention_backward": "attention",
@@ -62,7 +62,7 @@ WORDS = {
     "silu": "SiLU",
     "soft_cross_entropy": "softmax + cross-entropy",
 }
-UPDATES = {
+UPDATE_WORDS = {
     "adadelta_step": "Adadelta",
     "adagrad_step": "Adagrad",
     "adam_step": "Adam",
@@ -78,7 +78,7 @@ UPDATES = {
     "rmsprop_step": "RMSprop",
     "sgd_step": "SGD",
 }
-_PLUMBING = frozenset(
+DATA_MOVEMENT = frozenset(
     [
         "as_strided",
         "cat",
@@ -130,16 +130,16 @@ _ARITHMETIC = frozenset(
         "where",
     ]
 )
-_COMMUTES = frozenset({"add", "mul", "maximum", "minimum"})
-_CHAINS = {"add": "sum of {:,} terms", "mul": "product of {:,} factors"}
-_SMALL = "₀₁₂₃₄₅₆₇₈₉"
+COMMUTATIVE = frozenset({"add", "mul", "maximum", "minimum"})
+CHAIN_TITLES = {"add": "sum of {:,} terms", "mul": "product of {:,} factors"}
+SUBSCRIPT_DIGITS = "₀₁₂₃₄₅₆₇₈₉"
 _BIAS = "bias"  # pattern variable for an operand with fewer dimensions than the result
 
 _CENTRED = ("sub", "x", ("mean", "x"))
-_SHIFTED = ("sub", "x", ("amax", "x"))
+SHIFTED_BY_MAX = ("sub", "x", ("amax", "x"))
 COMPOSITIONS: tuple[tuple[Any, str], ...] = (
     (("nll_loss", ("log_softmax", "x"), "target"), "softmax + cross-entropy"),
-    (("div", ("exp", _SHIFTED), ("sum", ("exp", _SHIFTED))), "softmax"),
+    (("div", ("exp", SHIFTED_BY_MAX), ("sum", ("exp", SHIFTED_BY_MAX))), "softmax"),
     (("div", ("exp", "x"), ("sum", ("exp", "x"))), "softmax"),
     (("sub", "x", ("logsumexp", "x")), "log-softmax"),
     (("sub", "x", ("log", ("sum", ("exp", "x")))), "log-softmax"),
@@ -160,10 +160,10 @@ class TitledCall(NamedTuple):
 
     op: str
     reads: tuple[Any, ...]
-    gives: Any
+    output: Any
     dims: tuple[int, ...] = ()
     """The number of dimensions of each input, then of the output."""
-    of: str = ""
+    gradient_of: str = ""
     """The operation whose gradient it helps to compute; "" in the forward pass."""
     decoupled: bool = False
     """Whether the weight decay of an update is decoupled, as in AdamW."""
@@ -185,98 +185,108 @@ def title_of_kernel(calls: Sequence[TitledCall]) -> str:
     'exp · sum'
     >>> title_of_kernel([TitledCall("adam_step", (), 0)] * 4)
     'Adam update of 4 parameters'
-    >>> title_of_kernel([TitledCall("relu_backward", (), 0, of="relu")])
+    >>> title_of_kernel([TitledCall("relu_backward", (), 0, gradient_of="relu")])
     'gradient of ReLU'
     """
-    forward = _words([one for one in calls if not one.of and one.op not in UPDATES])
-    back = _distinct([_word(one.of) for one in calls if one.of])
+    forward_words = _words_of_calls([call for call in calls if not call.gradient_of and call.op not in UPDATE_WORDS])
+    backward_words = _unique([_word_of_op(one.gradient_of) for one in calls if one.gradient_of])
     updates: dict[str, list[str]] = {}
     for one in calls:
-        if one.op in UPDATES:
-            updates.setdefault("AdamW" if one.decoupled else UPDATES[one.op], []).append(one.name)
-    if (back or updates) and all(one.op in _PLUMBING for one in calls if not one.of and one.op not in UPDATES):
-        forward = []
-    parts = [_joined(forward)] if forward else []
-    if back and set(back) <= set(forward):
+        if one.op in UPDATE_WORDS:
+            updates.setdefault("AdamW" if one.decoupled else UPDATE_WORDS[one.op], []).append(one.name)
+    if (backward_words or updates) and all(
+        one.op in DATA_MOVEMENT for one in calls if not one.gradient_of and one.op not in UPDATE_WORDS
+    ):
+        forward_words = []
+    parts = [_join_words(forward_words)] if forward_words else []
+    if backward_words and set(backward_words) <= set(forward_words):
         parts[0] += " and gradient"
-    elif back:
-        parts.append(f"gradient of {_joined(back)}")
-    for name, of in updates.items():
-        parts.append(f"{name} update of {of[0] if len(of) == 1 and of[0] else _counted(len(of))}")
+    elif backward_words:
+        parts.append(f"gradient of {_join_words(backward_words)}")
+    for name, names in updates.items():
+        parts.append(f"{name} update of {names[0] if len(names) == 1 and names[0] else _count_parameters(len(names))}")
     return ", ".join(parts)
 
 
-def _counted(n: int) -> str:
+def _count_parameters(n: int) -> str:
     return f"{n:,} parameter{'' if n == 1 else 's'}"
 
 
-def only_updates(calls: Sequence[TitledCall]) -> bool:
+def is_only_updates(calls: Sequence[TitledCall]) -> bool:
     """Whether these calls only update parameters, apart from data movement."""
-    return any(one.op in UPDATES for one in calls) and all(one.op in UPDATES or one.op in _PLUMBING for one in calls)
+    return any(call.op in UPDATE_WORDS for call in calls) and all(
+        one.op in UPDATE_WORDS or one.op in DATA_MOVEMENT for one in calls
+    )
 
 
-def _words(calls: Sequence[TitledCall]) -> list[str]:
+def _words_of_calls(calls: Sequence[TitledCall]) -> list[str]:
     """Return a word for each composition among the calls and for each other call, in order."""
-    made = {one.gives: one._replace(op=_plain(one)) for one in calls}
-    dims = {x: n for one in calls for x, n in zip((*one.reads, one.gives), one.dims, strict=False)}
-    claimed: set[Any] = set()
+    call_by_output = {call.output: call._replace(op=_normalised_op(call)) for call in calls}
+    dims = {x: n for one in calls for x, n in zip((*one.reads, one.output), one.dims, strict=False)}
+    covered: set[Any] = set()
     words: dict[Any, str] = {}
     for one in reversed(calls):
-        for pattern, word in () if one.gives in claimed else COMPOSITIONS:
-            inside = _matched(pattern, one.gives, made, dims)
-            if inside is not None and not inside & claimed:
-                claimed |= inside
-                words[one.gives] = word
+        for pattern, word in () if one.output in covered else COMPOSITIONS:
+            outputs = _match_pattern(pattern, one.output, call_by_output, dims)
+            if outputs is not None and not outputs & covered:
+                covered |= outputs
+                words[one.output] = word
                 break
-    kept = [one for one in calls if one.gives in words or one.gives not in claimed]
-    if any(one.op not in _PLUMBING for one in kept):
-        kept = [one for one in kept if one.op not in _PLUMBING]
-    return [words.get(one.gives) or _word(one.op, one) for one in kept]
+    remaining = [one for one in calls if one.output in words or one.output not in covered]
+    if any(one.op not in DATA_MOVEMENT for one in remaining):
+        remaining = [one for one in remaining if one.op not in DATA_MOVEMENT]
+    return [words.get(one.output) or _word_of_op(one.op, one) for one in remaining]
 
 
-def _plain(one: TitledCall) -> str:
+def _normalised_op(call: TitledCall) -> str:
     """Return the operation of a call, normalising equivalent forms: x · x and x ** 2 are squares."""
-    if one.op == "mul" and one.reads[:1] == one.reads[1:]:
+    if call.op == "mul" and call.reads[:1] == call.reads[1:]:
         return "square"
-    return {"2.0": "square", "0.5": "sqrt"}.get(str(one.reads[-1]), one.op) if one.op == "pow" else one.op
+    return {"2.0": "square", "0.5": "sqrt"}.get(str(call.reads[-1]), call.op) if call.op == "pow" else call.op
 
 
-def _matched(pattern: Any, root: Any, made: Mapping[Any, TitledCall], dims: Mapping[Any, int]) -> set[Any] | None:
+def _match_pattern(
+    pattern: Any, root: Any, call_by_output: Mapping[Any, TitledCall], dims: Mapping[Any, int]
+) -> set[Any] | None:
     """Return the outputs that a pattern ending in `root` covers; None if it does not match."""
 
-    def match(part: Any, at: Any, bound: dict[str, Any]) -> Iterable[tuple[dict[str, Any], frozenset[Any]]]:
+    def match(part: Any, output: Any, bindings: dict[str, Any]) -> Iterable[tuple[dict[str, Any], frozenset[Any]]]:
         if isinstance(part, str):
-            fits = part != _BIAS or (at in dims and root in dims and dims[at] < dims[root])
-            if fits and bound.get(part, at) == at:
-                yield {**bound, part: at}, frozenset()
-        elif at in made and made[at].op == part[0]:
-            orders = [part[1:], part[:0:-1]] if part[0] in _COMMUTES else [part[1:]]
+            is_match = part != _BIAS or (output in dims and root in dims and dims[output] < dims[root])
+            if is_match and bindings.get(part, output) == output:
+                yield {**bindings, part: output}, frozenset()
+        elif output in call_by_output and call_by_output[output].op == part[0]:
+            orders = [part[1:], part[:0:-1]] if part[0] in COMMUTATIVE else [part[1:]]
             for order in orders:
-                ways: list[tuple[dict[str, Any], frozenset[Any]]] = [(bound, frozenset({at}))]
-                for inner, operand in zip(order, made[at].reads, strict=False):
-                    ways = [(b, seen | s) for way, seen in ways for b, s in match(inner, operand, way)]
-                yield from ways if len(made[at].reads) >= len(order) else ()
+                partial_matches: list[tuple[dict[str, Any], frozenset[Any]]] = [(bindings, frozenset({output}))]
+                for inner, operand in zip(order, call_by_output[output].reads, strict=False):
+                    partial_matches = [
+                        (b, covered | s)
+                        for partial, covered in partial_matches
+                        for b, s in match(inner, operand, partial)
+                    ]
+                yield from partial_matches if len(call_by_output[output].reads) >= len(order) else ()
 
     return next((set(inside) for _, inside in match(pattern, root, {})), None)
 
 
-def _word(op: str, call: TitledCall | None = None) -> str:
+def _word_of_op(op: str, call: TitledCall | None = None) -> str:
     if op == "linear" and call is not None and len([x for x in call.reads if x is not None]) < 3:
         return "matmul"
     stem = op.removesuffix("_backward")
-    return WORDS.get(op) or WORDS.get(stem) or stem.replace("_", " ")
+    return OP_WORDS.get(op) or OP_WORDS.get(stem) or stem.replace("_", " ")
 
 
-def _distinct(words: Iterable[str]) -> list[str]:
+def _unique(words: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(words))
 
 
-def _joined(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     """Join words, without repetitions, and without basic arithmetic if the title would be too long."""
-    plain = [word for word in words if word not in _ARITHMETIC]
-    found = _distinct(plain if plain and len(_distinct(words)) > 2 else words)
-    more = ["…"] if len(found) > _LISTED else []
-    return (" + " if plain else " · ").join([*found[: _LISTED - len(more)], *more])
+    non_arithmetic = [word for word in words if word not in _ARITHMETIC]
+    shown = _unique(non_arithmetic if non_arithmetic and len(_unique(words)) > 2 else words)
+    ellipsis = ["…"] if len(shown) > MAX_WORDS else []
+    return (" + " if non_arithmetic else " · ").join([*shown[: MAX_WORDS - len(ellipsis)], *ellipsis])
 
 
 # --- names of grouped blocks ------------------------------------------------------------------------------------------
@@ -288,7 +298,7 @@ def generic_name(name: str) -> str:
     >>> generic_name("layer0.block12"), generic_name("model₁")
     ('layer#.block#', 'model#')
     """
-    return _NUMBERS.sub("#", name)
+    return DIGITS_PATTERN.sub("#", name)
 
 
 def joint_name(first: str, last: str) -> str:
@@ -297,30 +307,30 @@ def joint_name(first: str, last: str) -> str:
     >>> joint_name("layer0", "layer3"), joint_name("model₁", "model₁₂"), joint_name("0 · Linear", "4 · Linear")
     ('layer0 … layer3', 'model', '0 … 4 · Linear')
     """
-    if first.rstrip(_SMALL) == last.rstrip(_SMALL):  # they differ only in their number
-        return first.rstrip(_SMALL)
-    (start, kind), (end, other) = (name.rpartition(" · ")[::2] for name in (first, last))
-    return f"{start} … {end} · {kind}" if start and kind == other else f"{first} … {last}"
+    if first.rstrip(SUBSCRIPT_DIGITS) == last.rstrip(SUBSCRIPT_DIGITS):  # they differ only in their number
+        return first.rstrip(SUBSCRIPT_DIGITS)
+    (start, kind), (end, last_kind) = (name.rpartition(" · ")[::2] for name in (first, last))
+    return f"{start} … {end} · {kind}" if start and kind == last_kind else f"{first} … {last}"
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
 
 
-def title_of_run(ops: Sequence[str], chained: bool = False) -> str:
-    """Describe a sequence of operations: its repeating pattern, or its operations. They are `chained` if each reads the
-    result of the one before.
+def title_of_run(ops: Sequence[str], is_chained: bool = False) -> str:
+    """Describe a sequence of operations: its repeating pattern, or its operations. They are `is_chained` if each reads
+    the result of the one before.
 
     >>> title_of_run(["mul", "add", "tanh"] * 12), title_of_run(["mul"] * 40), title_of_run(["exp", "mul", "mul"])
     ('12 × (mul, add, tanh)', '40 × mul', '2 × mul, exp')
-    >>> title_of_run(["add"] * 39, chained=True)
+    >>> title_of_run(["add"] * 39, is_chained=True)
     'sum of 40 terms'
     """
-    if chained and len(ops) > 1 and ops[0] in _CHAINS and len(set(ops)) == 1:
-        return _CHAINS[ops[0]].format(len(ops) + 1)
-    for period in range(1, min(_LONGEST_PERIOD, len(ops) // 2) + 1):
-        if all(one == later for one, later in zip(ops, ops[period:], strict=False)):
+    if is_chained and len(ops) > 1 and ops[0] in CHAIN_TITLES and len(set(ops)) == 1:
+        return CHAIN_TITLES[ops[0]].format(len(ops) + 1)
+    for period in range(1, min(MAX_PERIOD, len(ops) // 2) + 1):
+        if all(op == later for op, later in zip(ops, ops[period:], strict=False)):
             inside = ops[0] if period == 1 else f"({', '.join(ops[:period])})"
             return f"{len(ops) // period:,} × {inside}"
     counts = Counter(ops).most_common()
     names = [f"{n:,} × {name}" if n > 1 else name for name, n in counts]
-    return ", ".join(names[:_LISTED] + ["…"] * (len(names) > _LISTED)) or "leaves"
+    return ", ".join(names[:MAX_WORDS] + ["…"] * (len(names) > MAX_WORDS)) or "leaves"

@@ -25,8 +25,8 @@ class Trace(Columns):
 
     def data(self, full: bool = False) -> dict[str, Any]:
         """Return the trace as JSON-serialisable data, rounded unless `full`; see `minigrad_viz.trace.wire`."""
-        return wire.data(self, full)
+        return wire.to_data(self, full)
 
     def json(self, full: bool = False) -> str:
-        """Return `data` as one line of JSON."""
-        return wire.text(self, full)
+        """Return `to_data` as one line of JSON."""
+        return wire.to_json(self, full)

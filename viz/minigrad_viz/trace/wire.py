@@ -37,55 +37,55 @@ from hashlib import blake2b
 from typing import Any
 
 import minigrad as mg
-from minigrad_viz.trace.arrays import MOST, summary
-from minigrad_viz.trace.columns import Columns, Pass, attributes
-from minigrad_viz.trace.notation import rounded
+from minigrad_viz.trace.arrays import MAX_CELLS, summary
+from minigrad_viz.trace.columns import Columns, Pass, format_attributes
+from minigrad_viz.trace.notation import round_for_json
 from minigrad_viz.trace.programs import Programs
 from minigrad_viz.trace.rows import Note, TourStop
-from minigrad_viz.trace.templates import Template, local_template, op_data, product_template, template
+from minigrad_viz.trace.templates import Template, local_template, product_template, serialize_op, template
 
-__all__ = ["VERSION", "data", "text"]
+__all__ = ["VERSION", "to_data", "to_json"]
 
 VERSION = 2
-_MOST_TEMPLATES = 1000
-_MOST_CELLS, _STORED_CELLS = 300_000, 50_000  # of all arrays, in a live player and in a stored trace
-_FEWEST = 16  # cells guaranteed to each array
+MAX_CONSTANT_TEMPLATES = 1000
+MAX_LIVE_CELLS, MAX_STORED_CELLS = 300_000, 50_000  # of all arrays, in a live player and in a stored trace
+MIN_CELLS = 16  # cells guaranteed to each array
 
-Show = Callable[[Any], Any]
+Convert = Callable[[Any], Any]
 
 
-def data(trace: Columns, full: bool) -> dict[str, Any]:
+def to_data(trace: Columns, full: bool) -> dict[str, Any]:
     """Return `trace` as plain lists and dicts."""
-    show = _whole if full else rounded
-    arrays, formulas, programs = _Arrays(), _Formulas(trace), Programs(trace)
-    ops = [op_data(op) for op in trace.ops]
-    op = _ops_of_nodes(trace, ops)
+    convert = _exact_number if full else round_for_json
+    arrays, formulas, programs = _ArrayPool(), _FormulaPool(trace), Programs(trace)
+    ops = [serialize_op(op) for op in trace.ops]
+    op = _op_indices(trace, ops)
     columns = {
         "version": VERSION,
         "sentence": trace.sentence(),
         "outputs": trace.outputs,
-        "nodes": {**_nodes(trace, show, arrays, programs), "op": op, "formula": formulas.of_node},
-        "edges": {**_edges(trace, show), "formula": formulas.of_edge},
-        "passes": [_pass(run, show, arrays) for run in trace.passes],
-        "blocks": _blocks(trace),
+        "nodes": {**_node_columns(trace, convert, arrays, programs), "op": op, "formula": formulas.node_templates},
+        "edges": {**_edge_columns(trace, convert), "formula": formulas.edge_templates},
+        "passes": [_pass_columns(run, convert, arrays) for run in trace.passes],
+        "blocks": _block_rows(trace),
         "ops": ops,
-        "formulas": formulas.found,
-        "notes": [_note(note) for note in trace.notes],
-        **({"tours": list(map(_stop, trace.tours))} if trace.tours else {}),
-        **({"how": trace.how} if trace.how else {}),
+        "formulas": formulas.templates,
+        "notes": [_note_row(note) for note in trace.notes],
+        **({"tours": list(map(_stop_row, trace.tours))} if trace.tours else {}),
+        **({"how": trace.execution} if trace.execution else {}),
     }
     if not trace.tensors:
         return {**columns, "arrays": []}
-    room = _MOST_CELLS if full else _STORED_CELLS
-    return {**columns, "programs": programs.found, "arrays": arrays.summaries(show, room)}
+    cell_budget = MAX_LIVE_CELLS if full else MAX_STORED_CELLS
+    return {**columns, "programs": programs.programs, "arrays": arrays.summaries(convert, cell_budget)}
 
 
-def text(trace: Columns, full: bool) -> str:
-    """Return `data` as one line of JSON."""
-    return json.dumps(data(trace, full), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+def to_json(trace: Columns, full: bool) -> str:
+    """Return `to_data` as one line of JSON."""
+    return json.dumps(to_data(trace, full), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-class _Arrays:
+class _ArrayPool:
     """Deduplicated summaries of arrays: gradients often pass through a node unchanged.
 
     Their total number of cells is limited: with many arrays, each is subsampled more.
@@ -93,101 +93,102 @@ class _Arrays:
 
     def __init__(self) -> None:
         self._arrays: list[Any] = []
-        self._places: dict[Any, int] = {}
+        self._index_of: dict[Any, int] = {}
 
-    def place(self, array: Any) -> int | None:
+    def add(self, array: Any) -> int | None:
         """Return the index of the summary of `array`."""
         if array is None:
             return None
         key = (array.shape, array.dtype.str, blake2b(array.tobytes()).digest())
-        if key not in self._places:
-            self._places[key] = len(self._arrays)
+        if key not in self._index_of:
+            self._index_of[key] = len(self._arrays)
             self._arrays.append(array)
-        return self._places[key]
+        return self._index_of[key]
 
-    def summaries(self, show: Show, room: int) -> list[dict[str, Any]]:
-        """Return the summaries, in order, with about `room` cells in total."""
-        most = _share([array.size for array in self._arrays], room)
-        found = []
+    def summaries(self, convert: Convert, cell_budget: int) -> list[dict[str, Any]]:
+        """Return the summaries, in order, with about `cell_budget` cells in total."""
+        max_cells = _cells_per_array([array.size for array in self._arrays], cell_budget)
+        rows = []
         for array in self._arrays:
-            short = summary(array, most)
-            numbers = {name: show(short[name]) for name in ("min", "max", "mean", "std")}
-            found.append({**short, **numbers, "cells": _column(short["cells"], show)})
-        return found
+            stored = summary(array, max_cells)
+            statistics = {name: convert(stored[name]) for name in ("min", "max", "mean", "std")}
+            rows.append({**stored, **statistics, "cells": _convert_column(stored["cells"], convert)})
+        return rows
 
 
-def _share(sizes: Iterable[int], room: int = _MOST_CELLS) -> int:
-    """Return the cells allowed per array so that the total is `room`; small arrays leave their remainder to others.
+def _cells_per_array(sizes: Iterable[int], cell_budget: int = MAX_LIVE_CELLS) -> int:
+    """Return the cells allowed per array so that the total is `cell_budget`; small arrays leave their remainder to
+    others.
 
-    >>> _share([10, 20_000]), _share([100_000] * 40), _share([100] * 100 + [9_000] * 40)
+    >>> _cells_per_array([10, 20_000]), _cells_per_array([100_000] * 40), _cells_per_array([100] * 100 + [9_000] * 40)
     (10000, 7500, 7250)
     """
-    sizes = sorted(min(size, MOST) for size in sizes)
-    for place, size in enumerate(sizes):
-        left = len(sizes) - place
-        if size * left > room:
-            return max(_FEWEST, room // left)
-        room -= size
-    return MOST
+    sizes = sorted(min(size, MAX_CELLS) for size in sizes)
+    for position, size in enumerate(sizes):
+        remaining = len(sizes) - position
+        if size * remaining > cell_budget:
+            return max(MIN_CELLS, cell_budget // remaining)
+        cell_budget -= size
+    return MAX_CELLS
 
 
-def _nodes(trace: Columns, show: Show, arrays: _Arrays, programs: Programs) -> dict[str, Any]:
+def _node_columns(trace: Columns, show: Convert, arrays: _ArrayPool, programs: Programs) -> dict[str, Any]:
     tensors = {}
     for index, (shape, dtype, array) in trace.tensors.items():
         grad = trace.grads.get(index)
-        places = {"value": arrays.place(array), "grad": arrays.place(grad)}
-        tensors[str(index)] = {"shape": list(shape), "dtype": dtype, **places}
+        array_indices = {"value": arrays.add(array), "grad": arrays.add(grad)}
+        tensors[str(index)] = {"shape": list(shape), "dtype": dtype, **array_indices}
         if index in programs.of_node:
             tensors[str(index)]["loops"] = programs.of_node[index]
     return {
         "kind": "".join(trace.kinds),
         "name": {str(index): name for index, name in enumerate(trace.names) if name is not None},
-        "value": _column(trace.values, show),
+        "value": _convert_column(trace.values, show),
         "state": "".join(trace.states),
         "grad": {str(index): show(grad) for index, grad in trace.grads.items() if index not in trace.tensors},
         "block": trace.block,
         "line": {str(index): line for index, line in trace.lines.items()},
-        "stale": sorted(trace.late),
+        "stale": sorted(trace.modified_operands),
         "tensor": tensors,
-        "attrs": {str(index): attributes(attrs) for index, attrs in trace.attrs.items()},
+        "attrs": {str(index): format_attributes(attrs) for index, attrs in trace.attrs.items()},
         **({"short": {str(index): name for index, name in trace.short.items()}} if trace.short else {}),
     }
 
 
-def _ops_of_nodes(trace: Columns, ops: list[dict[str, Any]]) -> list[int]:
+def _op_indices(trace: Columns, ops: list[dict[str, Any]]) -> list[int]:
     """Return the op index of each node. A call that raised gets an entry of its own in `ops`."""
-    places = list(trace.op)
+    op_indices = list(trace.op)
     for index, kind in enumerate(trace.kinds):
         if kind == "x":
-            places[index] = len(ops)
+            op_indices[index] = len(ops)
             ops.append({"name": trace.names[index] or "call", "formula": None, "js": None, "rules": []})
-    return places
+    return op_indices
 
 
-def _edges(trace: Columns, show: Show) -> dict[str, Any]:
+def _edge_columns(trace: Columns, show: Convert) -> dict[str, Any]:
     return {
         "operand": trace.operand,
         "result": trace.result,
         "slot": trace.slot,
         "flows": "".join(["1" if flows else "0" for flows in trace.flows]),
-        "local": _column(trace.local, show),
+        "local": _convert_column(trace.local, show),
     }
 
 
-def _pass(run: Pass, show: Show, arrays: _Arrays) -> dict[str, Any]:
+def _pass_columns(run: Pass, show: Convert, arrays: _ArrayPool) -> dict[str, Any]:
     def column(items: list[Any]) -> list[Any]:
         if run.root not in run.trace.tensors:
-            return _column(items, show)
-        return [None if x is None else {"array": arrays.place(x)} for x in items]
+            return _convert_column(items, show)
+        return [None if x is None else {"array": arrays.add(x)} for x in items]
 
     columns = (run.upstream, run.contribution, run.total)
     upstream, contribution, total = map(column, columns)
     return {"root": run.root, "edge": run.edge, "upstream": upstream, "contribution": contribution, "total": total}
 
 
-def _blocks(trace: Columns) -> list[dict[str, Any]]:
-    found = []
-    leaves = _leaving(trace) if trace.modules else {}
+def _block_rows(trace: Columns) -> list[dict[str, Any]]:
+    rows = []
+    output_shapes = _output_shapes(trace) if trace.modules else {}
     for k, block in enumerate(trace.blocks):
         data: dict[str, Any] = {"name": block.name, "outer": block.outer, "kind": block.kind}
         if block.copies:
@@ -197,62 +198,68 @@ def _blocks(trace: Columns) -> list[dict[str, Any]]:
         if (about := trace.modules.get(k)) is not None:
             data["name"] += f" · {about.kind}" if about.kind else ""
             count = f"{about.parameters:,} parameter{'' if about.parameters == 1 else 's'}"
-            said = [count if about.parameters else "", *about.shared[:1]]
-            given = f"→ {leaves[k]}" if k in leaves else ""
-            data["about"] = " ".join(filter(None, [" · ".join(filter(None, said)), given]))
-        found.append(data)
-    return found
+            parts = [count if about.parameters else "", *about.shared[:1]]
+            shape_phrase = f"→ {output_shapes[k]}" if k in output_shapes else ""
+            data["about"] = " ".join(filter(None, [" · ".join(filter(None, parts)), shape_phrase]))
+        rows.append(data)
+    return rows
 
 
-def _leaving(trace: Columns) -> dict[int, str]:
+def _output_shapes(trace: Columns) -> dict[int, str]:
     """Return the output shape of each block with a single output tensor."""
-    leaving: dict[int, dict[int, None]] = {}
-    ends = [*zip(trace.operand, trace.result, strict=True), *((output, -1) for output in trace.outputs)]
-    for operand, result in ends:
-        around = set()
+    outputs_by_block: dict[int, dict[int, None]] = {}
+    uses = [*zip(trace.operand, trace.result, strict=True), *((output, -1) for output in trace.outputs)]
+    for operand, result in uses:
+        enclosing = set()
         k = 0 if result < 0 else trace.block[result]
         while k > 0:
-            around.add(k)
+            enclosing.add(k)
             k = trace.blocks[k].outer
         k = trace.block[operand] if trace.op[operand] >= 0 else 0
-        while k > 0 and k not in around:
-            leaving.setdefault(k, {})[operand] = None
+        while k > 0 and k not in enclosing:
+            outputs_by_block.setdefault(k, {})[operand] = None
             k = trace.blocks[k].outer
-    shapes = {k: {trace.tensors[x].shape for x in nodes if x in trace.tensors} for k, nodes in leaving.items()}
-    return {k: "×".join(map(str, one.pop())) or "scalar" for k, one in shapes.items() if len(one) == 1}
+    shapes = {k: {trace.tensors[x].shape for x in nodes if x in trace.tensors} for k, nodes in outputs_by_block.items()}
+    return {
+        k: "×".join(map(str, shapes_of_block.pop())) or "scalar"
+        for k, shapes_of_block in shapes.items()
+        if len(shapes_of_block) == 1
+    }
 
 
-class _Formulas:
+class _FormulaPool:
     """Deduplicated formula templates, and their index for each node and edge, or -1.
 
     A template depends on the op, the constant operands, and the attributes: most graphs have few. After the first
-    `_MOST_TEMPLATES`, constants become placeholders like names, so that a data set passed as Python scalars does not
-    create a template for each.
+    `MAX_CONSTANT_TEMPLATES`, constants become placeholders like names, so that a data set passed as Python scalars does
+    not create a template for each.
     """
 
     def __init__(self, trace: Columns) -> None:
-        self.found: list[Template] = []
-        self.of_node = [-1] * len(trace.kinds)
-        self.of_edge = [-1] * len(trace.operand)
+        self.templates: list[Template] = []
+        self.node_templates = [-1] * len(trace.kinds)
+        self.edge_templates = [-1] * len(trace.operand)
         self._trace = trace
-        self._places: dict[int, int] = {}
-        self._known: dict[Any, list[int]] = {}
+        self._index_of: dict[int, int] = {}
+        self._cache: dict[Any, list[int]] = {}
         kinds, values, operand, start, tensors = trace.kinds, trace.values, trace.operand, trace.start, trace.tensors
         for node, at in enumerate(trace.op):
             if at < 0:
                 continue
             first, last = start[node], start[node + 1]
             constants = tuple([values[x] if kinds[x] == "c" else None for x in operand[first:last]])
-            if len(self.found) > _MOST_TEMPLATES:
+            if len(self.templates) > MAX_CONSTANT_TEMPLATES:
                 constants = (None,) * len(constants)
             attrs = trace.attrs.get(node, {})
             key = (at, constants, node in tensors, tuple([(name, str(x)) for name, x in attrs.items()]))
-            places = self._known.get(key)
-            if places is None:
+            template_indices = self._cache.get(key)
+            if template_indices is None:
                 slots = trace.slot[first:last]
-                places = self._known[key] = self._templates(trace.ops[at], slots, constants, attrs, node in tensors)
-            self.of_node[node] = places[0]
-            self.of_edge[first:last] = places[1:]
+                template_indices = self._cache[key] = self._templates(
+                    trace.ops[at], slots, constants, attrs, node in tensors
+                )
+            self.node_templates[node] = template_indices[0]
+            self.edge_templates[first:last] = template_indices[1:]
 
     def _templates(
         self, op: mg.Op, slots: list[int], constants: tuple[Any, ...], attrs: Mapping[str, Any], tensors: bool
@@ -262,45 +269,45 @@ class _Formulas:
         derivatives = [
             None if op.variadic or len(slots) != len(op.inputs) else rule(op, slot, constants, attrs) for slot in slots
         ]
-        return [self._place(one) for one in (template(op, constants, attrs), *derivatives)]
+        return [self._add(formula_template) for formula_template in (template(op, constants, attrs), *derivatives)]
 
-    def _place(self, one: Template | None) -> int:
-        if one is None:
+    def _add(self, formula_template: Template | None) -> int:
+        if formula_template is None:
             return -1
-        if id(one) not in self._places:
-            self._places[id(one)] = len(self.found)
-            self.found.append(one)
-        return self._places[id(one)]
+        if id(formula_template) not in self._index_of:
+            self._index_of[id(formula_template)] = len(self.templates)
+            self.templates.append(formula_template)
+        return self._index_of[id(formula_template)]
 
 
-def _stop(stop: TourStop) -> dict[str, Any]:
+def _stop_row(stop: TourStop) -> dict[str, Any]:
     data: dict[str, Any] = {"at": stop.at, "text": stop.text}
     return data if stop.look is None else data | {"select": stop.look}
 
 
-def _note(note: Note) -> dict[str, Any]:
+def _note_row(note: Note) -> dict[str, Any]:
     data = {"kind": note.kind, "node": note.node, "text": note.text}
-    more = {"nodes": list(note.nodes), "edges": list(note.edges)}
-    return data | {key: places for key, places in more.items() if places}
+    details = {"nodes": list(note.nodes), "edges": list(note.edges)}
+    return data | {key: indices for key, indices in details.items() if indices}
 
 
-def _column(numbers: Sequence[float | None], show: Show) -> list[Any]:
-    """Convert numbers for JSON. Rounding all at once is several times as fast."""
-    there = [x for x in numbers if x is not None]
-    if show is _whole:
-        shown: Iterable[Any] = there if all(map(math.isfinite, there)) else map(show, there)
+def _convert_column(values: Sequence[float | None], show: Convert) -> list[Any]:
+    """Convert values for JSON. Rounding all at once is several times as fast."""
+    present = [x for x in values if x is not None]
+    if show is _exact_number:
+        converted: Iterable[Any] = present if all(map(math.isfinite, present)) else map(show, present)
     else:
-        text = ("%.6g " * len(there)) % tuple(there)
+        text = ("%.6g " * len(present)) % tuple(present)
         # NaN and infinities have an n; adding 0.0 takes a zero's sign away
-        shown = map(show, there) if "n" in text else [x + 0.0 for x in map(float, text.split())]
-    if len(there) == len(numbers):
-        return list(shown)
-    each = iter(shown)
-    return [None if x is None else next(each) for x in numbers]
+        converted = map(show, present) if "n" in text else [x + 0.0 for x in map(float, text.split())]
+    if len(present) == len(values):
+        return list(converted)
+    remaining = iter(converted)
+    return [None if x is None else next(remaining) for x in values]
 
 
-def _whole(x: float | None) -> Any:
-    """Convert as `rounded` does, with all digits."""
+def _exact_number(x: float | None) -> Any:
+    """Convert as `round_for_json` does, with all digits."""
     if x is None or math.isfinite(x):
         return x
     return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"

@@ -11,16 +11,16 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.core.graph import Node
-from minigrad.core.snapshot import node_of, snapshot
+from minigrad.core.snapshot import get_node, snapshot
 from minigrad_viz.pictures.drawing import Drawing
 from minigrad_viz.trace import Trace, to_trace
-from minigrad_viz.trace.broken import to_broken_trace, user_frames
-from minigrad_viz.widget.player import made
+from minigrad_viz.trace.failed_call import trace_failure, user_frames
+from minigrad_viz.widget.player import make_player
 
 __all__ = ["load", "unload"]
 
 _TENSOR = ("minigrad.core.tensor", "Tensor")
-_before: dict[int, Any] = {}  # by formatter id: the previous printer for Values
+PREVIOUS_PRINTERS: dict[int, Any] = {}  # by formatter id: the previous printer for Values
 
 
 def load(shell: Any) -> None:
@@ -28,28 +28,28 @@ def load(shell: Any) -> None:
     its variables, and the magic ``%%trace``.
     """
 
-    def bundle(x: Any) -> dict[str, str] | None:
+    def format_node(x: Any) -> dict[str, str] | None:
         if isinstance(x, mg.Value) or _has_graph(x):
             return Drawing(to_trace(x, namespaces=(shell.user_ns,)))._repr_mimebundle_()
         return None  # a tensor without a graph keeps its own repr
 
     def trace(line: str, cell: str) -> Any:
         __tracebackhide__ = True
-        return _trace(shell, line, cell)
+        return _trace_magic(shell, line, cell)
 
-    trace.__doc__ = _trace.__doc__
+    trace.__doc__ = _trace_magic.__doc__
     formatter = shell.display_formatter.mimebundle_formatter
-    before = formatter.for_type(mg.Value, bundle)
-    _before.setdefault(id(formatter), before)
-    formatter.for_type_by_name(*_TENSOR, bundle)  # by name, since tensors need NumPy and Values do not
+    before = formatter.for_type(mg.Value, format_node)
+    PREVIOUS_PRINTERS.setdefault(id(formatter), before)
+    formatter.for_type_by_name(*_TENSOR, format_node)  # by name, since tensors need NumPy and Values do not
     shell.register_magic_function(trace, "cell", "trace")
 
 
 def unload(shell: Any) -> None:
     """Restore the display of Values from before `load`."""
     formatter = shell.display_formatter.mimebundle_formatter
-    if id(formatter) in _before:
-        before = _before.pop(id(formatter))
+    if id(formatter) in PREVIOUS_PRINTERS:
+        before = PREVIOUS_PRINTERS.pop(id(formatter))
         formatter.pop(mg.Value, None)
         formatter.pop(".".join(_TENSOR), None)
         if before is not None:
@@ -57,7 +57,7 @@ def unload(shell: Any) -> None:
         shell.magics_manager.magics["cell"].pop("trace", None)
 
 
-def _trace(shell: Any, line: str, cell: str) -> Any:
+def _trace_magic(shell: Any, line: str, cell: str) -> Any:
     """Run the cell, and play the graph that it builds, with the cell's lines on the nodes.
 
     ``%%trace`` shows the last expression if it has a graph, else the results that the cell assigned to variables.
@@ -67,36 +67,36 @@ def _trace(shell: Any, line: str, cell: str) -> Any:
     from IPython.core.error import UsageError
 
     __tracebackhide__ = True  # IPython shows the user's own frames
-    words = line.split()
-    options = [word for word in words if word.startswith("-")]
+    arguments = line.split()
+    options = [word for word in arguments if word.startswith("-")]
     if set(options) - {"--static"}:
         raise UsageError(f"%%trace: unrecognized option {' '.join(options)}. It takes names to show, and --static.")
-    asked = " ".join(word for word in words if word not in options)
-    space = shell.user_ns
-    before = dict(space)
+    expression = " ".join(word for word in arguments if word not in options)
+    namespace = shell.user_ns
+    before = dict(namespace)
     try:
         with mg.record(lines=True):
-            last = _run(shell, cell)
+            last = _run_cell(shell, cell)
     except BaseException as error:
-        inside = [frame.f_locals for frame, _ in user_frames(error, space) if frame.f_locals is not space]
-        broken = to_broken_trace(error, (space, *inside), _ends(before, space, *inside))
-        if broken is not None:
-            _show(broken, "--static" in options)
+        inside = [frame.f_locals for frame, _ in user_frames(error, namespace) if frame.f_locals is not namespace]
+        failure_trace = trace_failure(error, (namespace, *inside), _new_results(before, namespace, *inside))
+        if failure_trace is not None:
+            _show(failure_trace, "--static" in options)
         raise
     with mg.record(lines=True):
-        roots = eval(asked, space) if asked else None
+        roots = eval(expression, namespace) if expression else None
     if roots is None and _has_graph(last):
         roots = last
     elif last is not None:
         shell.displayhook(last)
     if roots is None:
-        roots = _ends(before, space)
+        roots = _new_results(before, namespace)
     if not roots:
         raise UsageError("%%trace: no result of this cell has a graph. Name what to show, as in %%trace loss.")
-    _show(to_trace(roots, namespaces=(space,)), "--static" in options)
+    _show(to_trace(roots, namespaces=(namespace,)), "--static" in options)
 
 
-def _run(shell: Any, cell: str) -> Any:
+def _run_cell(shell: Any, cell: str) -> Any:
     """Run a cell as IPython does, so that tracebacks show its lines, and return the value of its last expression."""
     from IPython.core.error import UsageError
 
@@ -104,49 +104,49 @@ def _run(shell: Any, cell: str) -> Any:
     code = "\n" + shell.transform_cell(cell)  # stands for the line of the magic, so that line numbers match the cell
     name = shell.compile.cache(code, shell.execution_count, raw_code=cell)
     tree = ast.parse(code, name)
-    if _awaits(tree):
+    if _uses_await(tree):
         raise UsageError(
             "%%trace: a cell that uses await cannot be traced. Await in an earlier cell, and trace the code after it."
         )
-    quiet = cell.rstrip().endswith(";")
+    is_quiet = cell.rstrip().endswith(";")
     last = ast.Expression(tree.body.pop().value) if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     exec(compile(tree, name, "exec"), shell.user_ns)
     value = None if last is None else eval(compile(last, name, "eval"), shell.user_ns)
-    return None if quiet and not _has_graph(value) else value
+    return None if is_quiet and not _has_graph(value) else value
 
 
-def _awaits(tree: ast.AST) -> bool:
+def _uses_await(tree: ast.AST) -> bool:
     """Whether `tree` has an await, async for or async with outside of the functions it defines."""
     if isinstance(tree, ast.Await | ast.AsyncFor | ast.AsyncWith) or bool(getattr(tree, "is_async", 0)):
         return True
     functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-    return any(_awaits(inner) for inner in ast.iter_child_nodes(tree) if not isinstance(inner, functions))
+    return any(_uses_await(inner) for inner in ast.iter_child_nodes(tree) if not isinstance(inner, functions))
 
 
 def _show(trace: Trace, static: bool) -> None:
     from IPython import display
 
-    shown: Any = display.display
+    display_function: Any = display.display
     if static:
-        shown(Drawing(trace))
+        display_function(Drawing(trace))
     else:
-        computed = sum(node.op is not None for node in trace.nodes)  # the end of the forward pass
-        shown(made(trace, position=computed))
+        operation_count = sum(node.op is not None for node in trace.nodes)  # the end of the forward pass
+        display_function(make_player(trace, position=operation_count))
 
 
 def _has_graph(x: Any) -> bool:
     """Whether `x`, or each item of a list, was computed by recorded operations."""
     if isinstance(x, list | tuple):
         return bool(x) and all(map(_has_graph, x))
-    made_by = x.op if isinstance(x, mg.Value) else getattr(x, "grad_fn", None) if isinstance(x, Node) else None
-    return made_by is not None
+    creator = x.op if isinstance(x, mg.Value) else getattr(x, "grad_fn", None) if isinstance(x, Node) else None
+    return creator is not None
 
 
-def _ends(before: dict[str, Any], *spaces: Mapping[str, Any]) -> list[Any]:
+def _new_results(before: dict[str, Any], *namespaces: Mapping[str, Any]) -> list[Any]:
     """Return the results that a cell assigned to variables, without those that other results use."""
-    named = [item for space in spaces for item in list(space.items())]
+    named = [item for space in namespaces for item in list(space.items())]
     new = [x for name, x in named if not name.startswith("_") and x is not before.get(name)]
-    found = [x for x in new if not isinstance(x, list | tuple) and _has_graph(x)]
-    found = list(dict.fromkeys(found))
-    used = {id(operand) for record in snapshot(found) for operand in record.operands}
-    return [x for x in found if id(node_of(x)) not in used]
+    results = [x for x in new if not isinstance(x, list | tuple) and _has_graph(x)]
+    results = list(dict.fromkeys(results))
+    used = {id(operand) for record in snapshot(results) for operand in record.operands}
+    return [x for x in results if id(get_node(x)) not in used]

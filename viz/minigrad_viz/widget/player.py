@@ -6,32 +6,32 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from minigrad.core.packages import explained, package
-from minigrad_viz.trace import Trace, placed
-from minigrad_viz.trace.positions import stops
+from minigrad.core.packages import explain_import_errors, import_package
+from minigrad_viz.trace import Trace, trace_with_indices
+from minigrad_viz.trace.positions import make_stops
 
 if TYPE_CHECKING:
     from minigrad_viz.widget.widget import Player
 
-__all__ = ["made", "play", "step", "tour"]
+__all__ = ["make_player", "play", "step", "tour"]
 
-_INSTEAD = ", or use minigrad_viz.draw(…), which needs none"
+ALTERNATIVE = ", or use minigrad_viz.draw(…), which needs none"
 
 
-@explained("players", _INSTEAD)
-def made(trace: Trace, **state: Any) -> Player:
+@explain_import_errors("players", ALTERNATIVE)
+def make_player(trace: Trace, **state: Any) -> Player:
     """Return a player of `trace`, with traits `state`.
 
     Raises MissingPackageError if ipywidgets or anywidget is missing or incompatible.
     """
-    for name in ("ipywidgets", "anywidget"):
-        package(name, "players", _INSTEAD)
+    for package_name in ("ipywidgets", "anywidget"):
+        import_package(package_name, "players", ALTERNATIVE)
     from minigrad_viz.widget.widget import Player
 
     return Player(trace, **state)
 
 
-def step(x: Any, *more: Any, **state: Any) -> Player:
+def step(x: Any, *inputs: Any, **state: Any) -> Player:
     """Return a player of the graph that computes `x` (or several outputs), paused before the first operation.
 
     In a notebook → steps forward and ← back; the values of leaves can be changed. The backward pass shown is the
@@ -47,10 +47,10 @@ def step(x: Any, *more: Any, **state: Any) -> Player:
     >>> player, player.position, player.leaf_a, a.grad
     (Player(Graph of v₁ = 9.0: 1 leaf, 1 operation.), 0, 3.0, None)
     """
-    return made(placed(x, *more)[0], **state)
+    return make_player(trace_with_indices(x, *inputs)[0], **state)
 
 
-def play(x: Any, *more: Any, speed: float = 1.0, **state: Any) -> Player:
+def play(x: Any, *inputs: Any, speed: float = 1.0, **state: Any) -> Player:
     """Return a player as `step` does, which starts playing at `speed` (0.25 to 4). ``play(x).save("x.gif")`` exports a
     film.
 
@@ -59,7 +59,7 @@ def play(x: Any, *more: Any, speed: float = 1.0, **state: Any) -> Player:
     >>> player.playing, player.speed
     (True, 2.0)
     """
-    return made(placed(x, *more)[0], playing=True, speed=speed, **state)
+    return make_player(trace_with_indices(x, *inputs)[0], playing=True, speed=speed, **state)
 
 
 def tour(x: Any, captions: Sequence[tuple[Any, ...]], **state: Any) -> Player:
@@ -85,5 +85,5 @@ def tour(x: Any, captions: Sequence[tuple[Any, ...]], **state: Any) -> Player:
     3 one path back None
     4 two paths, added n0
     """
-    trace, places = placed(x)
-    return made(replace(trace, tours=stops(trace, places, captions)), **state)
+    trace, indices = trace_with_indices(x)
+    return make_player(replace(trace, tours=make_stops(trace, indices, captions)), **state)

@@ -7,95 +7,100 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import minigrad as mg
-from minigrad.core.dispatch import untapped
-from minigrad.core.snapshot import record_of
+from minigrad.core.dispatch import disable_taps
+from minigrad.core.snapshot import make_record
 from minigrad.core.step import Step
 from minigrad_viz.trace.calls import instances_in
 
 __all__ = ["Probe"]
 
-_SAMPLE = 256  # elements sampled per tensor, for its histogram
-_DEAD = ("ReluBackward", "Relu6Backward")  # operations with entire units at 0, through which no gradient flows
+MAX_SAMPLED_ELEMENTS = 256  # elements sampled per tensor, for its histogram
+RELU_STEPS = ("ReluBackward", "Relu6Backward")  # operations with entire units at 0, through which no gradient flows
 
 
 class Probe:
     """Captures the next step: outputs of `layers` and their gradients by hooks, and the weights before it; if the
-    optimizer `stepped`, also the gradients it has used.
+    optimizer `has_stepped`, also the gradients it has used.
     """
 
-    def __init__(self, model: Any, layers: Sequence[tuple[str, Any]], stepped: bool = False) -> None:
+    def __init__(self, model: Any, layers: Sequence[tuple[str, Any]], has_stepped: bool = False) -> None:
         self.stale: set[int] = set()
         """Rows of the layers whose gradients accumulate into those of the previous step."""
         self._handles: list[Any] = []
-        self._caught: dict[tuple[int, str], Any] = {}
-        self._old: dict[int, Any] = {}
-        self._kept: dict[int, list[tuple[Any, Any, int]]] = {}  # gradients of the previous step, with their versions
-        self._calls = _Calls()
+        self._captured: dict[tuple[int, str], Any] = {}
+        self._weights_before: dict[int, Any] = {}
+        self._used_gradients: dict[
+            int, list[tuple[Any, Any, int]]
+        ] = {}  # gradients of the previous step, with their versions
+        self._calls = _ReluTracker()
         rows = {module: k for k, (_, module) in enumerate(layers)}
-        inside = {part for module in rows for part in module.modules()} - set(rows)
-        with mg.no_grad(), untapped():
-            for module in set(model.modules()) - inside:
-                self._handles.append(module.register_forward_hook(self._calls.hook(rows.get(module))))
+        submodules = {part for module in rows for part in module.modules()} - set(rows)
+        with mg.no_grad(), disable_taps():
+            for module in set(model.modules()) - submodules:
+                self._handles.append(module.register_forward_hook(self._calls.make_hook(rows.get(module))))
             for k, (_, module) in enumerate(layers):
-                self._handles.append(module.register_forward_hook(self._hook(k)))
-                own = [p for p in module._parameters.values() if p is not None]
-                self._old[k] = [(p, p.detach().clone()) for p in own]
-                if stepped:
-                    self._kept[k] = [(p, p.grad, p.grad._version) for p in own if p.grad is not None]
+                self._handles.append(module.register_forward_hook(self._make_hook(k)))
+                parameters = [p for p in module._parameters.values() if p is not None]
+                self._weights_before[k] = [(p, p.detach().clone()) for p in parameters]
+                if has_stepped:
+                    self._used_gradients[k] = [(p, p.grad, p.grad._version) for p in parameters if p.grad is not None]
 
     def remove(self) -> None:
         """Remove the hooks, and release what they captured: an output's hook lives as long as its graph."""
         for handle in self._handles:
             handle.remove()
-        self._caught.clear()
-        self._old.clear()
-        self._kept.clear()
-        self._calls = _Calls()
+        self._captured.clear()
+        self._weights_before.clear()
+        self._used_gradients.clear()
+        self._calls = _ReluTracker()
 
-    def _hook(self, k: int) -> Callable[..., None]:
-        def caught(module: Any, args: Any, output: Any) -> None:
+    def _make_hook(self, k: int) -> Callable[..., None]:
+        def capture(module: Any, args: Any, output: Any) -> None:
             y = output[0] if isinstance(output, tuple) and output else output
             if isinstance(y, mg.Tensor) and y.requires_grad and y.dtype.is_floating_point and mg.is_grad_enabled():
-                self._caught[k, "values"] = y.detach()
-                y.register_hook(lambda gradient: self._arrive(k, gradient))
+                self._captured[k, "values"] = y.detach()
+                y.register_hook(lambda gradient: self._capture_gradient(k, gradient))
 
-        return caught
+        return capture
 
-    def _arrive(self, k: int, gradient: Any) -> None:
+    def _capture_gradient(self, k: int, gradient: Any) -> None:
         """Capture the gradient of an output, before the gradients of the layer's parameters are accumulated."""
-        self._caught[k, "gradients"] = gradient.detach()
-        if any(p.grad is kept and kept._version == version for p, kept, version in self._kept.get(k, ())):
+        self._captured[k, "gradients"] = gradient.detach()
+        if any(
+            p.grad is gradient_before and gradient_before._version == version
+            for p, gradient_before, version in self._used_gradients.get(k, ())
+        ):
             self.stale.add(k)
 
     @property
-    def rectified(self) -> dict[int, Any]:
+    def relu_outputs(self) -> dict[int, Any]:
         """By row, the output of the last ReLU in that layer, or after it."""
-        return self._calls.rectified
+        return self._calls.relu_outputs
 
     @property
     def order(self) -> list[int]:
         """The rows of the layers in call order."""
-        return [k for k, what in self._caught if what == "values"]
+        return [k for k, kind in self._captured if kind == "values"]
 
-    def parts(self) -> tuple[list[tuple[int, str, Any]], dict[int, int]]:
+    def measurements(self) -> tuple[list[tuple[int, str, Any]], dict[int, int]]:
         """Return the measurements, each as row, kind and vector; and by row the element count of the gradients."""
         parts: list[tuple[int, str, Any]] = []
         counts: dict[int, int] = {}
-        for (k, what), x in self._caught.items():
-            parts += [(k, what, x.reshape(-1)[:: _stride(x.numel())])] if x.numel() else []
-        for k, y in self.rectified.items():
+        for (k, kind), x in self._captured.items():
+            parts += [(k, kind, x.reshape(-1)[:: _sampling_stride(x.numel())])] if x.numel() else []
+        for k, y in self.relu_outputs.items():
             units = y.amax(tuple(d for d in range(y.ndim) if d != (1 if y.ndim == 4 else y.ndim - 1)))
             parts.append((k, "dead", (units == 0).to(y.dtype).mean().reshape(1)))
-        for k, known in self._old.items():
-            for p, old in known:
+        for k, weights in self._weights_before.items():
+            for p, old in weights:
                 if p.grad is not None:
-                    moved = ("gradient", p.grad), ("update", p - old), ("weight", old)
-                    parts += [(k, what, (x * x).sum().reshape(1)) for what, x in moved]
+                    squares = ("gradient", p.grad), ("update", p - old), ("weight", old)
+                    parts += [(k, name, (x * x).sum().reshape(1)) for name, x in squares]
                     counts[k] = counts.get(k, 0) + p.numel()
         return parts, counts
 
 
-class _Calls:
+class _ReluTracker:
     """Tracks which layer each ReLU of one step follows.
 
     A ReLU is detected as an operation, whoever calls it. When a module call ends, the steps created since the previous
@@ -103,60 +108,60 @@ class _Calls:
     """
 
     def __init__(self) -> None:
-        self.rectified: dict[int, Any] = {}
+        self.relu_outputs: dict[int, Any] = {}
         """By row, the output of the last ReLU in that layer, or after it."""
         self._rows: list[int] = []  # by call of a layer
-        self._after: dict[Any, int] = {}  # by step, the last call before it, or -1
+        self._last_call: dict[Any, int] = {}  # by step, the last call before it, or -1
 
-    def hook(self, row: int | None) -> Callable[..., None]:
+    def make_hook(self, row: int | None) -> Callable[..., None]:
         """Return a forward hook for a module, which has a `row` in the picture or None."""
 
-        def called(module: Any, args: Any, output: Any) -> None:
+        def track(module: Any, args: Any, output: Any) -> None:
             if row is None:
-                self._go_through(_steps_of(output))
+                self._visit(_creator_steps(output))
                 return
-            self._go_through(_steps_of(args))
+            self._visit(_creator_steps(args))
             self._rows.append(row)
-            here, ends = len(self._rows) - 1, _steps_of(output)
-            self._go_through(ends, here)
-            self._after.update(dict.fromkeys(ends, here))  # also if a layer returns its input
+            call, ends = len(self._rows) - 1, _creator_steps(output)
+            self._visit(ends, call)
+            self._last_call.update(dict.fromkeys(ends, call))  # also if a layer returns its input
 
-        return called
+        return track
 
-    def _go_through(self, ends: list[Any], call: int | None = None) -> None:
+    def _visit(self, ends: list[Any], call: int | None = None) -> None:
         """Visit the new steps that lead to `ends`: created by this `call`, or between calls."""
         stack = [(step, False) for step in ends]
         while stack:
-            step, ready = stack.pop()
-            if step in self._after:
+            step, is_expanded = stack.pop()
+            if step in self._last_call:
                 continue
-            if not ready:
+            if not is_expanded:
                 stack.append((step, True))
-                stack += [(one, False) for one in step.next_functions if isinstance(one, Step)]
+                stack += [(source, False) for source in step.next_functions if isinstance(source, Step)]
                 continue
-            before = max((self._after.get(one, -1) for one in step.next_functions), default=-1)
-            self._after[step] = before if call is None else call
-            self._look(step)
+            last_call = max((self._last_call.get(one, -1) for one in step.next_functions), default=-1)
+            self._last_call[step] = last_call if call is None else call
+            self._record_relu(step)
 
-    def _look(self, step: Any) -> None:
-        if step.name in _DEAD and self._after[step] >= 0 and (saved := record_of(step).saved) is not None:
+    def _record_relu(self, step: Any) -> None:
+        if step.name in RELU_STEPS and self._last_call[step] >= 0 and (saved := make_record(step).saved) is not None:
             y = saved[0]
             if y.ndim > 1:
-                self.rectified[self._rows[self._after[step]]] = y.detach()
+                self.relu_outputs[self._rows[self._last_call[step]]] = y.detach()
 
 
-def _steps_of(x: Any) -> list[Any]:
+def _creator_steps(x: Any) -> list[Any]:
     """Return the steps that computed the tensors in a module's arguments or output."""
-    return [one.grad_fn for one in instances_in(x, mg.Tensor) if one.grad_fn is not None]
+    return [tensor.grad_fn for tensor in instances_in(x, mg.Tensor) if tensor.grad_fn is not None]
 
 
-def _stride(size: int) -> int:
+def _sampling_stride(size: int) -> int:
     """Return a sampling step coprime to `size`, so that every index along each side of the tensor is sampled.
 
-    >>> _stride(100), _stride(32 * 16 * 64)
+    >>> _sampling_stride(100), _sampling_stride(32 * 16 * 64)
     (1, 129)
     """
-    step = -(-size // _SAMPLE)
+    step = -(-size // MAX_SAMPLED_ELEMENTS)
     while math.gcd(step, size) > 1:
         step += 1
     return step

@@ -22,21 +22,21 @@ import traitlets
 
 from minigrad.core.errors import ArgumentError
 from minigrad_viz.pictures import html
-from minigrad_viz.pictures.film import writers
+from minigrad_viz.pictures.file_writers import FileWriter, check_theme, save
+from minigrad_viz.pictures.film import film_writers
 from minigrad_viz.pictures.frontend import module
 from minigrad_viz.pictures.html import figure
 from minigrad_viz.pictures.palette import Theme
-from minigrad_viz.pictures.saving import FileWriter, save, theme_of
 from minigrad_viz.pictures.text import table
 from minigrad_viz.trace import Trace
-from minigrad_viz.trace.models import beginning
+from minigrad_viz.trace.models import initial_state
 from minigrad_viz.trace.notation import handle
 
 __all__ = ["Player", "release_unseen"]
 
-_MOST_LEAVES = 200  # leaves with their own trait: one for each weight of a large network would take seconds
-_LONGEST = 40  # characters of a leaf's name in its trait's name
-_MOST_TEXT = 1 << 18  # characters: longer traces are sent compressed, to about a seventh
+MAX_LEAF_TRAITS = 200  # leaves with their own trait: one for each weight of a large network would take seconds
+MAX_LEAF_NAME_LENGTH = 40  # characters of a leaf's name in its trait's name
+MAX_PLAIN_LENGTH = 1 << 18  # characters: longer traces are sent compressed, to about a seventh
 
 
 class Player(anywidget.AnyWidget):
@@ -65,38 +65,38 @@ class Player(anywidget.AnyWidget):
 
     def __init__(self, trace: Trace, **state: Any) -> None:
         self.trace = trace
-        state = {**(beginning(trace) or {}), **state}
-        numbers = dict(islice(_scalar_leaves(trace), _MOST_LEAVES))
-        traits = _trait_names(list(numbers))
+        state = {**(initial_state(trace) or {}), **state}
+        value_by_leaf = dict(islice(_scalar_leaves(trace), MAX_LEAF_TRAITS))
+        traits = _trait_names(list(value_by_leaf))
         unknown = [name for name in state if name not in traits and not self.has_trait(name)]
         if unknown:
-            known = "position, playing, speed, granularity, selected, expanded, values, height"
+            trait_list = "position, playing, speed, granularity, selected, expanded, values, height"
             raise ArgumentError(
-                f"Player: unexpected keyword argument {unknown[0]!r}.\n  The state has {known}, and one for each leaf."
+                f"Player: unexpected keyword argument {unknown[0]!r}.\n"
+                f"  The state has {trait_list}, and one for each leaf."
             )
-        own = {trait: traitlets.Float(numbers[name]).tag(sync=True) for trait, name in traits.items()}
-        self.add_traits(_esm=traitlets.Unicode(module()).tag(sync=True), **own)
+        leaf_traits = {trait: traitlets.Float(value_by_leaf[name]).tag(sync=True) for trait, name in traits.items()}
+        self.add_traits(_esm=traitlets.Unicode(module()).tag(sync=True), **leaf_traits)
         text = trace.json(full=True)
-        if len(text) > _MOST_TEXT:
-            state["trace_packed"] = zlib.compress(
-                text.encode(), 1
-            )  # level 6 takes five times as long and saves a seventh
+        if len(text) > MAX_PLAIN_LENGTH:
+            # Level 6 takes five times as long and saves a seventh.
+            state["trace_packed"] = zlib.compress(text.encode(), 1)
         else:
             state["trace_text"] = text
-        leaves = {trait: (name, numbers[name]) for trait, name in traits.items()}
+        leaves = {trait: (name, value_by_leaf[name]) for trait, name in traits.items()}
         super().__init__(leaves=leaves, **state)
-        _release_with(_shell())
+        _register_release(_current_shell())
 
     @traitlets.observe("views")
-    def _seen(self, change: Any) -> None:
-        (_UNSEEN.discard if change["new"] > 0 else _UNSEEN.add)(self)
+    def _on_views_change(self, change: Any) -> None:
+        (UNSEEN_PLAYERS.discard if change["new"] > 0 else UNSEEN_PLAYERS.add)(self)
 
     @traitlets.validate("values")
-    def _of_leaves(self, proposal: Any) -> dict[str, float]:
+    def _validate_values(self, proposal: Any) -> dict[str, float]:
         values: dict[str, float] = proposal["value"]
-        numbers = dict(_scalar_leaves(self.trace)) if values else {}
+        scalar_leaves = dict(_scalar_leaves(self.trace)) if values else {}
         for name in values:
-            if name not in numbers and _element(self.trace, name) is None:
+            if name not in scalar_leaves and _find_element(self.trace, name) is None:
                 raise ArgumentError(
                     f"values: there is no scalar leaf or element {name!r}.\n"
                     "  Write {'a': 2.0} for a leaf a, {'w[0, 1]': 2.0} for an element of a tensor w."
@@ -142,15 +142,19 @@ class Player(anywidget.AnyWidget):
         ...     path.read_text(encoding="utf-8").count("Backward 2 of 2")
         1
         """
-        own = {name: number for trait, (name, number) in self.leaves.items() if getattr(self, trait) != number}
-        if changed := next(iter({**own, **self.values}), None):
+        changed_leaves = {
+            name: initial_value
+            for trait, (name, initial_value) in self.leaves.items()
+            if getattr(self, trait) != initial_value
+        }
+        if changed := next(iter({**changed_leaves, **self.values}), None):
             raise ArgumentError(
                 f"save: {changed} was changed in the player, and Python has not recomputed the graph.\n"
                 "  Compute the graph with that value, and save a player of it."
             )
-        chosen = None if self.expanded == (beginning(self.trace) or {}).get("expanded") else self.expanded
-        films = writers(self.trace, chosen, self.granularity, self.speed)
-        page = FileWriter(lambda theme=None: html.page(self.trace, self.state(), theme=theme_of(theme)), ("theme",))
+        expanded = None if self.expanded == (initial_state(self.trace) or {}).get("expanded") else self.expanded
+        films = film_writers(self.trace, expanded, self.granularity, self.speed)
+        page = FileWriter(lambda theme=None: html.page(self.trace, self.state(), theme=check_theme(theme)), ("theme",))
         options = {"size": size, "speed": speed, "start": start, "stop": stop, "fps": fps, "theme": theme}
         save(path, {**films, ".html": page}, "player.save('graph.gif')", **options)
 
@@ -160,15 +164,15 @@ class Player(anywidget.AnyWidget):
         For a tensor it controls an element, as in ``slider("w[0, 1]")``, which gets a trait too, ``leaf_w_0_1``. Raises
         ArgumentError if there is no scalar leaf and no element of that name.
         """
-        leaf, number = _element(self.trace, leaf) or (leaf, None)
+        leaf, element_value = _find_element(self.trace, leaf) or (leaf, None)
         traits = {name: trait for trait, (name, _) in self.leaves.items()}
-        if leaf not in traits and number is not None:
+        if leaf not in traits and element_value is not None:
             traits = {name: trait for trait, name in _trait_names([*traits, leaf]).items()}
-            self.add_traits(**{traits[leaf]: traitlets.Float(number).tag(sync=True)})
-            self.leaves = {**self.leaves, traits[leaf]: (leaf, number)}
+            self.add_traits(**{traits[leaf]: traitlets.Float(element_value).tag(sync=True)})
+            self.leaves = {**self.leaves, traits[leaf]: (leaf, element_value)}
         if leaf not in traits:
-            known = ", ".join(map(repr, traits)) or "none; for a tensor w name an element, w[0, 1]"
-            raise ArgumentError(f"slider: there is no scalar leaf {leaf!r}.\n  The leaves are {known}.")
+            leaf_list = ", ".join(map(repr, traits)) or "none; for a tensor w name an element, w[0, 1]"
+            raise ArgumentError(f"slider: there is no scalar leaf {leaf!r}.\n  The leaves are {leaf_list}.")
         trait = traits[leaf]
         value = getattr(self, trait)
         span = 2 * abs(value) or 1.0
@@ -188,20 +192,20 @@ class Player(anywidget.AnyWidget):
         return {**view, "text/html": figure(self.trace, self.state()), "text/plain": table(self.trace)}, metadata
 
 
-_UNSEEN: set[Player] = set()  # players whose last view is gone: the cell was rerun, cleared or deleted
-_RELEASING: weakref.WeakSet[Any] = weakref.WeakSet()  # shells that release players after each cell
+UNSEEN_PLAYERS: set[Player] = set()  # players whose last view is gone: the cell was rerun, cleared or deleted
+RELEASING_SHELLS: weakref.WeakSet[Any] = weakref.WeakSet()  # shells that release players after each cell
 
 
-def _shell() -> Any:
+def _current_shell() -> Any:
     """Return the IPython shell that runs this code, or None."""
     ipython = sys.modules.get("IPython")
     return None if ipython is None else ipython.get_ipython()
 
 
-def _release_with(shell: Any) -> None:
+def _register_release(shell: Any) -> None:
     """Release unseen players after each cell of `shell` from now on."""
-    if shell is not None and shell not in _RELEASING:
-        _RELEASING.add(shell)
+    if shell is not None and shell not in RELEASING_SHELLS:
+        RELEASING_SHELLS.add(shell)
         shell.events.register("post_run_cell", lambda *_: release_unseen(shell.user_ns))
 
 
@@ -212,14 +216,14 @@ def release_unseen(namespace: dict[str, Any]) -> None:
     after the next cell ran, so that a notebook that is closed and reopened finds its players.
     """
     outputs = namespace.get("_oh", {})
-    for player in list(_UNSEEN):
+    for player in list(UNSEEN_PLAYERS):
         if any(x is player for name, x in list(namespace.items()) if not name.startswith("_")):
             continue
-        _UNSEEN.discard(player)
+        UNSEEN_PLAYERS.discard(player)
         player.close()
-        for number in [number for number, x in outputs.items() if x is player]:
-            del outputs[number]
-            namespace.pop(f"_{number}", None)
+        for cell in [cell for cell, x in outputs.items() if x is player]:
+            del outputs[cell]
+            namespace.pop(f"_{cell}", None)
 
 
 def _scalar_leaves(trace: Trace) -> Iterator[tuple[str, float]]:
@@ -229,16 +233,22 @@ def _scalar_leaves(trace: Trace) -> Iterator[tuple[str, float]]:
             yield trace.names[index] or handle(index), value
 
 
-def _element(trace: Trace, text: str) -> tuple[str, float] | None:
+def _find_element(trace: Trace, text: str) -> tuple[str, float] | None:
     """Return the name of an element of a leaf, as the player writes it, and its value; None if `text` names none."""
-    stem, _, inside = text.removesuffix("]").rpartition("[") if text.endswith("]") else (text, "", "")
-    place = tuple(map(int, re.findall(r"\d+", inside)))
+    leaf_name, _, subscript = text.removesuffix("]").rpartition("[") if text.endswith("]") else (text, "", "")
+    index_tuple = tuple(map(int, re.findall(r"\d+", subscript)))
     for index, shaped in trace.tensors.items():
         array = shaped.array
-        if trace.kinds[index] != "l" or (trace.names[index] or handle(index)) != stem or array is None:
+        if trace.kinds[index] != "l" or (trace.names[index] or handle(index)) != leaf_name or array is None:
             continue
-        if array.dtype.kind == "f" and len(place) == array.ndim and all(map(int.__lt__, place, array.shape)):
-            return f"{stem}[{', '.join(map(str, place))}]" if place else stem, float(array[place])
+        if (
+            array.dtype.kind == "f"
+            and len(index_tuple) == array.ndim
+            and all(map(int.__lt__, index_tuple, array.shape))
+        ):
+            return f"{leaf_name}[{', '.join(map(str, index_tuple))}]" if index_tuple else leaf_name, float(
+                array[index_tuple]
+            )
     return None
 
 
@@ -250,8 +260,8 @@ def _trait_names(leaves: list[str]) -> dict[str, str]:
     """
     traits: dict[str, str] = {}
     for leaf in leaves:
-        plain = unicodedata.normalize("NFKC", leaf)
-        name = base = "leaf_" + re.sub(r"\W+", "_", plain).strip("_")[:_LONGEST]
+        normalized = unicodedata.normalize("NFKC", leaf)
+        name = base = "leaf_" + re.sub(r"\W+", "_", normalized).strip("_")[:MAX_LEAF_NAME_LENGTH]
         count = 1
         while name in traits:
             count += 1

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 
 from minigrad.backends.numpy.elementwise import ERF_FAR, ERF_NEAR
-from minigrad.backends.taichi.runtime.caches import cached
+from minigrad.backends.taichi.runtime.caches import arch_cache
 from minigrad.backends.taichi.runtime.muladd import horner
-from minigrad.backends.taichi.runtime.vector_functions import VECTORS, typed
+from minigrad.backends.taichi.runtime.vector_functions import VECTOR_FUNCTIONS, cast_literals
 
-__all__ = ["FUNCTIONS", "OF_TWO", "needed", "packable", "packed"]
+__all__ = ["BINARY_FUNCTIONS", "FUNCTIONS", "has_vector_form", "required_functions", "to_vector_form"]
 
 FUNCTIONS: dict[str, str] = {
     "isnan": "return (x == x) == 0",  # in Taichi nan != nan is false
@@ -101,45 +101,45 @@ FUNCTIONS: dict[str, str] = {
     return ti.select((x == x) == 0, x, ti.select(size <= 0.46875, near, ti.select(x < 0, far * -1, far)))""",
 }
 
-OF_TWO = frozenset({"power", "power_of_ints", "left_over", "modulo", "quotient"})  # functions of x and y
-_OF_NUMBERS = re.compile(r"ti\.(exp|log|tanh|abs)\(")
-_LOWERED = {"ti.select", "ti.min", "ti.max", "ti.sqrt", "ti.floor", "ti.ceil"}  # these lower on vectors
+BINARY_FUNCTIONS = frozenset({"power", "power_of_ints", "left_over", "modulo", "quotient"})  # functions of x and y
+_SCALAR_FUNCTION = re.compile(r"ti\.(exp|log|tanh|abs)\(")
+_LOWERABLE = {"ti.select", "ti.min", "ti.max", "ti.sqrt", "ti.floor", "ti.ceil"}  # these lower on vectors
 _CALLED = re.compile(r"(?<![\w.])(\w+)\(")
 
 
-def packed(text: str) -> str:
+def to_vector_form(source: str) -> str:
     """Return a source with the vector versions of Taichi's scalar functions.
 
-    >>> packed("a + ti.exp(a)")
+    >>> to_vector_form("a + ti.exp(a)")
     'a + exp16(a)'
     """
-    return _OF_NUMBERS.sub(r"\g<1>16(", text)
+    return _SCALAR_FUNCTION.sub(r"\g<1>16(", source)
 
 
-@cached()
-def packable(text: str) -> bool:
+@arch_cache()
+def has_vector_form(source: str) -> bool:
     """Return whether every function in a source has a vector version. An integer literal over a vector aborts."""
-    for prefix, name in re.findall(r"(?<![\w.])(ti\.)?(\w+)\(", packed(text)):
-        if prefix + name in _LOWERED or name in VECTORS:
+    for prefix, name in re.findall(r"(?<![\w.])(ti\.)?(\w+)\(", to_vector_form(source)):
+        if prefix + name in _LOWERABLE or name in VECTOR_FUNCTIONS:
             continue
-        if prefix or name not in FUNCTIONS or name in OF_TWO or not packable(FUNCTIONS[name]):
+        if prefix or name not in FUNCTIONS or name in BINARY_FUNCTIONS or not has_vector_form(FUNCTIONS[name]):
             return False
-    return not re.search(r"[%~^]|//|ti\.i\d|(?<![\w.])\d+ /", text)
+    return not re.search(r"[%~^]|//|ti\.i\d|(?<![\w.])\d+ /", source)
 
 
-@cached()
-def needed(text: str, dtype: str, vectors: bool = False) -> str:
+@arch_cache()
+def required_functions(source: str, dtype: str, vectors: bool = False) -> str:
     """Return the functions that a source calls, in dependency order, for scalars of one of Taichi's types."""
-    known = FUNCTIONS | VECTORS if vectors else FUNCTIONS
-    found: dict[str, str] = {}
+    functions = FUNCTIONS | VECTOR_FUNCTIONS if vectors else FUNCTIONS
+    sources: dict[str, str] = {}
 
     def visit(body: str) -> None:
         for name in _CALLED.findall(body):
-            if name in known and name not in found:
-                inner = packed(known[name]) if vectors else known[name]
+            if name in functions and name not in sources:
+                inner = to_vector_form(functions[name]) if vectors else functions[name]
                 visit(inner)
-                takes = "x, y" if name in OF_TWO else "x"
-                found[name] = f"@ti.func\ndef {name}({takes}):\n    {typed(inner, dtype)}\n\n\n"
+                parameters = "x, y" if name in BINARY_FUNCTIONS else "x"
+                sources[name] = f"@ti.func\ndef {name}({parameters}):\n    {cast_literals(inner, dtype)}\n\n\n"
 
-    visit(text)
-    return "".join(found.values())
+    visit(source)
+    return "".join(sources.values())

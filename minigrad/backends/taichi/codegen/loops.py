@@ -10,136 +10,153 @@ from math import prod
 from operator import mul
 from typing import Any, NamedTuple
 
-from minigrad.backends.taichi.codegen.source import WIDE, Work
-from minigrad.backends.taichi.codegen.tiles import Tiles
-from minigrad.backends.taichi.codegen.windows import Convolution
-from minigrad.backends.taichi.runtime.recording import Launch, Place, Region
-from minigrad.core.symbolic import Traced
+from minigrad.backends.taichi.codegen.conv_source import TiledConvolution
+from minigrad.backends.taichi.codegen.source import VECTOR_SIZE, Computation
+from minigrad.backends.taichi.codegen.tiles import TiledProduct
+from minigrad.backends.taichi.runtime.launch_recording import ArrayArgument, Launch, Region
+from minigrad.core.symbolic import SymbolicScalar
 
-__all__ = ["Key", "Loop", "Lying", "Product", "flattened", "key_of", "loop_of", "product_of", "reshaped"]
+__all__ = [
+    "ElementwiseLoop",
+    "MatrixProduct",
+    "OperandLayout",
+    "RegionKey",
+    "as_loop",
+    "as_product",
+    "flatten_loop",
+    "region_key",
+    "reshape_loop",
+]
 
-Key = tuple[Any, int]  # identity of a memory region
+RegionKey = tuple[Any, int]  # identity of a memory region
 
 
-class Lying(NamedTuple):
+class OperandLayout(NamedTuple):
     """The layout of an operand: a place, and strides in vectors. With one element per `row`, the last stride is 0."""
 
-    place: Place
+    place: ArrayArgument
     strides: tuple[int, ...]
     row: bool
 
     @property
     def key(self) -> Any:
         """The identity of the layout."""
-        return key_of(self.place.part), self.place.offset, self.strides, self.row
+        return region_key(self.place.region), self.place.offset, self.strides, self.row
 
 
-class Loop(NamedTuple):
+class ElementwiseLoop(NamedTuple):
     """The computation of a launch: its results, mostly one, and the operands of its snippet, over rows of vectors."""
 
     launch: Launch
     sizes: tuple[int, ...]
-    results: tuple[Lying, ...]
-    given: tuple[Any, ...]
+    results: tuple[OperandLayout, ...]
+    operands: tuple[Any, ...]
 
     @property
-    def work(self) -> Work:
+    def work(self) -> Computation:
         """The snippet with its operands."""
-        work: Work = self.launch.kernel.work
+        work: Computation = self.launch.kernel.work
         return work
 
     @property
-    def y(self) -> Lying:
+    def y(self) -> OperandLayout:
         """The first result."""
         return self.results[0]
 
     @property
-    def reads(self) -> list[Lying]:
+    def reads(self) -> list[OperandLayout]:
         """The operands that are arrays."""
-        return [x for x in self.given if isinstance(x, Lying)]
+        return [x for x in self.operands if isinstance(x, OperandLayout)]
 
     @property
-    def arrays(self) -> list[Lying]:
+    def arrays(self) -> list[OperandLayout]:
         """All arrays, results first."""
         return [*self.results, *self.reads]
 
-    def lying(self, sizes: tuple[int, ...], strides: tuple[int, ...], row: bool) -> Loop:
+    def with_layout(self, sizes: tuple[int, ...], strides: tuple[int, ...], row: bool) -> ElementwiseLoop:
         """Return the loop with this layout for all arrays."""
-        along = {x.key: x._replace(strides=strides, row=row) for x in self.arrays}
-        given = [along[x.key] if isinstance(x, Lying) else x for x in self.given]
-        return self._replace(sizes=sizes, results=tuple([along[x.key] for x in self.results]), given=tuple(given))
+        layouts = {x.key: x._replace(strides=strides, row=row) for x in self.arrays}
+        given = [layouts[x.key] if isinstance(x, OperandLayout) else x for x in self.operands]
+        return self._replace(sizes=sizes, results=tuple([layouts[x.key] for x in self.results]), operands=tuple(given))
 
     @property
-    def ends(self) -> dict[str, Any]:
+    def end_scalars(self) -> dict[str, Any]:
         """The scalars in the final expression of a reduction."""
-        begin = 1 + len(self.work.takes)
-        return dict(zip(self.work.numbers, self.launch.args[begin:], strict=False))
+        begin = 1 + len(self.work.arguments)
+        return dict(zip(self.work.scalars, self.launch.args[begin:], strict=False))
 
 
-def key_of(part: Region) -> Key:
+def region_key(part: Region) -> RegionKey:
     """Return the identity of a memory region."""
-    return part.what, part.start
+    return part.owner, part.start
 
 
-def loop_of(launch: Launch) -> Loop | None:
+def as_loop(launch: Launch) -> ElementwiseLoop | None:
     """Return a launch as a loop over vectors; None if it is none."""
     work = launch.kernel.work
-    if not isinstance(work, Work):
+    if not isinstance(work, Computation):
         return None
-    count = len(work.takes) + (not work.writes)
+    count = len(work.arguments) + (not work.written)
     operands, numbers = launch.args[:count], launch.args[count:]
-    if work.join:
-        return _joining(launch, work, operands, numbers[len(work.numbers) :])
-    arrays = [x for x in operands if isinstance(x, Place)]
-    ndim, *along = work.along or (1, *[1] * (len(arrays) - 1))
+    if work.reduction:
+        return _as_reduction(launch, work, operands, numbers[len(work.scalars) :])
+    arrays = [x for x in operands if isinstance(x, ArrayArgument)]
+    ndim, *last_strides = work.last_strides or (1, *[1] * (len(arrays) - 1))
     sizes = numbers[-ndim:]
-    lying: list[Any] = []
-    for k, (place, goes) in enumerate(zip(arrays, [1, *along], strict=True)):
-        strides = *(numbers[k * ndim : k * ndim + ndim - 1] if work.along else ()), goes
-        lying.append(Lying(place, strides, not goes))
-    left = iter(lying)
-    given = [next(left) if isinstance(x, Place) else x for x in operands]
-    results = [x for one, x in zip(work.takes, given, strict=False) if one.name in work.writes] or [given.pop(0)]
-    return Loop(launch, tuple(sizes), tuple(results), tuple(given))
+    layouts: list[Any] = []
+    for k, (place, stride) in enumerate(zip(arrays, [1, *last_strides], strict=True)):
+        strides = *(numbers[k * ndim : k * ndim + ndim - 1] if work.last_strides else ()), stride
+        layouts.append(OperandLayout(place, strides, not stride))
+    remaining = iter(layouts)
+    snippet_operands = [next(remaining) if isinstance(x, ArrayArgument) else x for x in operands]
+    results = [x for one, x in zip(work.arguments, snippet_operands, strict=False) if one.name in work.written] or [
+        snippet_operands.pop(0)
+    ]
+    return ElementwiseLoop(launch, tuple(sizes), tuple(results), tuple(snippet_operands))
 
 
-class Product(NamedTuple):
+class MatrixProduct(NamedTuple):
     """A launch of a matrix product or convolution, whose result is contiguous vectors; it is computed in vectors of
     `lanes` elements."""
 
     launch: Launch
     sizes: tuple[int]
-    y: Lying
+    y: OperandLayout
     lanes: int
 
 
-def product_of(launch: Launch) -> Product | None:
+def as_product(launch: Launch) -> MatrixProduct | None:
     """Return a launch as a product or convolution whose result is a multiple of full vectors; None if it is none."""
     work = launch.kernel.work
-    if not isinstance(work, Tiles | Convolution) or launch.kernel is not work.kernel():
+    if not isinstance(work, TiledProduct | TiledConvolution) or launch.kernel is not work.kernel():
         return None
     table, *tiles = launch.args[work.table :]
-    if table.part.holds is None or any(type(x) is Traced for x in tiles):
+    if table.region.memory is None or any(type(x) is SymbolicScalar for x in tiles):
         return None
-    count = work.items(table.part.holds.reshape(-1)[table.offset // 4 :], *tiles)
-    if count % WIDE:
+    count = work.items(table.region.memory.reshape(-1)[table.offset // 4 :], *tiles)
+    if count % VECTOR_SIZE:
         return None
-    return Product(launch, (count // WIDE,), Lying(launch.args[0], (1,), False), work.lanes)
+    return MatrixProduct(launch, (count // VECTOR_SIZE,), OperandLayout(launch.args[0], (1,), False), work.lanes)
 
 
-def _joining(launch: Launch, work: Work, operands: tuple[Any, ...], numbers: tuple[Any, ...]) -> Loop | None:
+def _as_reduction(
+    launch: Launch, work: Computation, operands: tuple[Any, ...], numbers: tuple[Any, ...]
+) -> ElementwiseLoop | None:
     """Return a reduction of entire rows as a loop."""
-    if any(type(x) is Traced for x in numbers):
+    if any(type(x) is SymbolicScalar for x in numbers):
         return None
-    count, stretches, _, size = numbers
-    if stretches > 1 or size % WIDE:
+    count, chunks, _, size = numbers
+    if chunks > 1 or size % VECTOR_SIZE:
         return None
-    full, one = ((size // WIDE, 1), False), ((1, 0), True)
-    y, *given = [Lying(x, *(full if goes else one)) for x, goes in zip(operands, (0, *work.along), strict=True)]
-    return Loop(launch, (count, size // WIDE), (y,), tuple(given))
+    full, one = ((size // VECTOR_SIZE, 1), False), ((1, 0), True)
+    y, *snippet_operands = [
+        OperandLayout(x, *(full if is_full else one))
+        for x, is_full in zip(operands, (0, *work.last_strides), strict=True)
+    ]
+    return ElementwiseLoop(launch, (count, size // VECTOR_SIZE), (y,), tuple(snippet_operands))
 
 
-def reshaped(loop: Loop, sizes: tuple[int, ...]) -> Loop | None:
+def reshape_loop(loop: ElementwiseLoop, sizes: tuple[int, ...]) -> ElementwiseLoop | None:
     """Return a loop with contiguous arrays in rows of other sizes; None if that is impossible.
 
     One vector per sixteen rows is one element per row.
@@ -149,20 +166,20 @@ def reshaped(loop: Loop, sizes: tuple[int, ...]) -> Loop | None:
     if len(loop.sizes) > 1 or any(x.row or x.strides != (1,) for x in loop.arrays):
         return None
     if loop.sizes[0] == prod(sizes):
-        return loop.lying(sizes, _row_by_row(sizes), False)
-    if len(sizes) == 2 and loop.sizes[0] * WIDE == sizes[0] and not loop.work.writes:
-        return loop.lying(sizes, (1, 0), True)
+        return loop.with_layout(sizes, _contiguous_strides(sizes), False)
+    if len(sizes) == 2 and loop.sizes[0] * VECTOR_SIZE == sizes[0] and not loop.work.written:
+        return loop.with_layout(sizes, (1, 0), True)
     return None
 
 
-def flattened(loop: Loop, sizes: tuple[int, ...]) -> Loop | None:
+def flatten_loop(loop: ElementwiseLoop, sizes: tuple[int, ...]) -> ElementwiseLoop | None:
     """Return a loop with contiguous arrays as a single row."""
-    strides = _row_by_row(loop.sizes)
+    strides = _contiguous_strides(loop.sizes)
     if (prod(loop.sizes),) != sizes or any(x.row or x.strides != strides for x in loop.arrays):
         return None
-    return loop.lying(sizes, (1,), False)
+    return loop.with_layout(sizes, (1,), False)
 
 
-def _row_by_row(sizes: tuple[int, ...]) -> tuple[int, ...]:
+def _contiguous_strides(sizes: tuple[int, ...]) -> tuple[int, ...]:
     """Return the strides of a contiguous array."""
     return tuple(accumulate(sizes[:0:-1], mul, initial=1))[::-1]

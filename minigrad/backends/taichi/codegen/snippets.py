@@ -1,9 +1,9 @@
 """Elementwise operations as snippets: Taichi expressions of the operands a, b, c, … and of attributes."""
 
-__all__ = ["SNIPPETS", "TRUTHS", "clamped"]
+__all__ = ["PREDICATES", "SNIPPETS", "clamp_snippet"]
 
 
-def clamped(low: str | None, high: str | None) -> str:
+def clamp_snippet(low: str | None, high: str | None) -> str:
     """Return `a` clamped to `low` … `high`, the names of bounds, None for an open end; nan if an input is nan."""
     snippet = "a" if low is None else f"ti.select((a < {low}) | (({low} == {low}) == 0), {low}, a)"
     return (
@@ -14,8 +14,9 @@ def clamped(low: str | None, high: str | None) -> str:
 _ROOT, _CUBIC, _HALF = 0.7978845608028654, 0.044715, 0.7071067811865476
 _SCALE, _ALPHA = 1.0507009873554805, 1.6732632423543772
 # (1 + tanh x) / 2 is sigmoid(2 x), which is accurate for large negative x.
-_BENT, _REST = (f"sigmoid({k * _ROOT} * (b + {_CUBIC} * (b * b * b)))" for k in (2, -2))  # their sum is 1
-_SLOPE = f"({2 * _ROOT} * (1 + {3 * _CUBIC} * (b * b)))"
+# Their sum is 1.
+_SIGMOID_POSITIVE, _SIGMOID_NEGATIVE = (f"sigmoid({k * _ROOT} * (b + {_CUBIC} * (b * b * b)))" for k in (2, -2))
+_DERIVATIVE = f"({2 * _ROOT} * (1 + {3 * _CUBIC} * (b * b)))"
 
 SNIPPETS = {
     "add": "a + b",
@@ -59,7 +60,7 @@ SNIPPETS = {
     "relu": "ti.select(a <= 0, 0, a)",
     "relu_backward": "ti.select(b <= 0, 0, a)",
     "relu6": "ti.select(a < 0, 0, ti.select(a >= 6, 6, a))",
-    "hardtanh": clamped("min_val", "max_val"),
+    "hardtanh": clamp_snippet("min_val", "max_val"),
     "selu": f"ti.select(a <= 0, {_SCALE * _ALPHA} * expm1(ti.select(a <= 0, a, 0)), {_SCALE} * a)",
     "elu": "ti.select(a < 0, alpha * expm1(ti.select(a < 0, a, 0)), a)",
     "leaky_relu": "ti.select(a > 0, a, a * negative_slope)",
@@ -68,7 +69,9 @@ SNIPPETS = {
     "gelu": f"a * (0.5 * (1 + erf(a * {_HALF})))",
     "gelu_tanh": f"a * sigmoid({2 * _ROOT} * (a + {_CUBIC} * (a * a * a)))",
     "gelu_backward": f"a * (0.5 * (1 + erf(b * {_HALF})) + b * (0.3989422804014327 * ti.exp(-0.5 * (b * b))))",
-    "gelu_tanh_backward": f"a * ({_BENT} + b * (({_BENT} * {_REST}) * {_SLOPE}))",
+    "gelu_tanh_backward": (
+        f"a * ({_SIGMOID_POSITIVE} + b * (({_SIGMOID_POSITIVE} * {_SIGMOID_NEGATIVE}) * {_DERIVATIVE}))"
+    ),
     # --- losses ---
     "mse_loss": "(a - b) * (a - b)",
     "l1_loss": "ti.abs(a - b)",
@@ -76,7 +79,7 @@ SNIPPETS = {
     "huber_loss": "ti.min(ti.abs(a - b), delta) * (ti.abs(a - b) - 0.5 * ti.min(ti.abs(a - b), delta))",
     "bce_with_logits": "(1 - b) * a + (1 + (c - 1) * b) * softplus(a * -1)",
 }
-TRUTHS = {
+PREDICATES = {
     "lt": "a < b",
     "le": "a <= b",
     "gt": "a > b",

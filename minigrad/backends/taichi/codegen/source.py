@@ -14,44 +14,44 @@ from pathlib import Path
 from textwrap import indent
 from typing import NamedTuple
 
-from minigrad.backends.taichi.codegen.functions import needed, packable, packed
+from minigrad.backends.taichi.codegen.functions import has_vector_form, required_functions, to_vector_form
 from minigrad.backends.taichi.runtime.muladd import FUSED
-from minigrad.backends.taichi.runtime.types import TI
-from minigrad.backends.taichi.runtime.vector_functions import typed
+from minigrad.backends.taichi.runtime.types import TAICHI_NAMES
+from minigrad.backends.taichi.runtime.vector_functions import cast_literals
 
 __all__ = [
     "ADDRESS",
     "LETTERS",
-    "ONCE",
-    "SERIAL",
-    "TI",
-    "Taken",
-    "Work",
-    "array_of",
-    "blocks",
-    "cut_for",
-    "flat",
-    "in_lines",
-    "of_any_width",
-    "repeated",
-    "rows",
-    "shared",
-    "spread",
-    "stored",
-    "strided",
-    "vectors",
-    "wrapped",
+    "SERIALIZE",
+    "SERIAL_LIMIT",
+    "TAICHI_NAMES",
+    "Computation",
+    "KernelArgument",
+    "array_annotation",
+    "block_loop",
+    "broadcast_line",
+    "configure_loops",
+    "flat_kernel",
+    "format_parameters",
+    "is_width_independent",
+    "parallel_loop",
+    "partitioned_loop",
+    "row_walk",
+    "store_lines",
+    "strided_kernel",
+    "vector_kernel",
+    "wrap_kernel",
 ]
 
 LETTERS = "abcdefhijk"
-FEW = 16384  # maximum number of elements for one core: waking another takes up to 0.1 ms
-SERIAL = FEW  # the current limit, see `cut_for`
-ROUND = 1024  # elements of a row per iteration of a loop
-FOURS = False  # whether a thread processes four elements
+MAX_SERIAL_ELEMENTS = 16384  # maximum number of elements for one core: waking another takes up to 0.1 ms
+SERIAL_LIMIT = MAX_SERIAL_ELEMENTS  # the current limit, see `configure_loops`
+ROW_CHUNK = 1024  # elements of a row per iteration of a loop
+UNROLLS_BY_FOUR = False  # whether a thread processes four elements
 VECTORIZED = True  # whether loops process vectors of sixteen elements
 
 
-def _roomy() -> bool:
+def _has_avx512() -> bool:
     """Return whether the CPU has AVX-512, with 32 registers of 64 bytes."""
     try:
         return FUSED and " avx512f " in Path("/proc/cpuinfo").read_text(encoding="utf-8")
@@ -59,32 +59,35 @@ def _roomy() -> bool:
         return False
 
 
-ROOMY = _roomy()
-WIDE = 16  # elements of a vector
-STRETCH = 64  # vectors per iteration of a loop
-SERIAL_WIDE = 131072  # maximum number of elements for one core in vectorised loops
-PAST = 1 << 24 if FUSED else sys.maxsize  # number of elements from which a result bypasses the cache
-ONCE = "    ti.loop_config(serialize=True)\n"  # makes the next loop serial
+HAS_AVX512 = _has_avx512()
+VECTOR_SIZE = 16  # elements of a vector
+VECTORS_PER_ITERATION = 64  # vectors per iteration of a loop
+MAX_SERIAL_VECTOR_ELEMENTS = 131072  # maximum number of elements for one core in vectorised loops
+CACHE_BYPASS_ELEMENTS = 1 << 24 if FUSED else sys.maxsize  # number of elements from which a result bypasses the cache
+SERIALIZE = "    ti.loop_config(serialize=True)\n"  # makes the next loop serial
 ADDRESS = "ti.i64"  # type of the address of an array that bypasses the cache
 
 
-def cut_for(arch: str) -> None:
+def configure_loops(arch: str) -> None:
     """Configure loops for `arch`: on a GPU one element per thread, with adjacent elements on adjacent threads."""
-    global SERIAL, ROUND, VECTORIZED, FOURS
-    SERIAL, ROUND, VECTORIZED = (FEW, STRETCH * WIDE, True) if arch == "cpu" else (0, 1, False)
-    FOURS = arch == "cuda"
+    global SERIAL_LIMIT, ROW_CHUNK, VECTORIZED, UNROLLS_BY_FOUR
+    SERIAL_LIMIT, ROW_CHUNK, VECTORIZED = (
+        (MAX_SERIAL_ELEMENTS, VECTORS_PER_ITERATION * VECTOR_SIZE, True) if arch == "cpu" else (0, 1, False)
+    )
+    UNROLLS_BY_FOUR = arch == "cuda"
 
 
-def stored(array: str, place: str, vector: str, past: bool) -> str:
-    """Return the lines that store a vector in an array, or bypass the cache if `past`, with the array's address."""
-    if not past:
+def store_lines(array: str, place: str, vector: str, bypasses_cache: bool) -> str:
+    """Return the lines that store a vector in an array, or bypass the cache if `bypasses_cache`, with the array's
+    address."""
+    if not bypasses_cache:
         return f"{array}_[{place}] = {vector}\n"
     to, made = f"{array}_to", f"{array}_made"
-    lines = f"{to} = {array}_ + ti.cast({place}, ti.i64) * {WIDE * 4}\n{made} = {vector}\n"
+    lines = f"{to} = {array}_ + ti.cast({place}, ti.i64) * {VECTOR_SIZE * 4}\n{made} = {vector}\n"
     return f"{lines}muladd.stream({to}, {made})\n"
 
 
-class Taken(NamedTuple):
+class KernelArgument(NamedTuple):
     """An argument of a kernel: an array ("a", "v" of vectors, "p" as an address) or a scalar ("f", "i"), its name in
     the snippet, and its dtype."""
 
@@ -93,166 +96,173 @@ class Taken(NamedTuple):
     dtype: str
 
 
-class Work(NamedTuple):
-    """The computation of a kernel in vectors of `WIDE`, or elementwise on a GPU: a snippet of its arguments after the
-    result y.
+class Computation(NamedTuple):
+    """The computation of a kernel in vectors of `VECTOR_SIZE`, or elementwise on a GPU: a snippet of its arguments
+    after the result y.
 
-    `along` is empty if all arrays are contiguous; otherwise it has the number of dimensions, and the last stride of
-    each array. With a `join` the snippet is reduced over each row, then `end` is applied, an expression of `numbers`;
-    and `along` has an entry per array. If it `writes` some of its arguments, the snippet is statements, and there is no
-    y.
+    `last_strides` is empty if all arrays are contiguous; otherwise it has the number of dimensions, and the last stride
+    of each array. With a `reduction` the snippet is reduced over each row, then `end` is applied, an expression of
+    `scalars`; and `last_strides` has an entry per array. If it `written` some of its arguments, the snippet is
+    statements, and there is no y.
     """
 
     snippet: str
-    takes: tuple[Taken, ...]
-    along: tuple[int, ...]
-    join: str = ""
+    arguments: tuple[KernelArgument, ...]
+    last_strides: tuple[int, ...]
+    reduction: str = ""
     end: str = ""
-    numbers: tuple[str, ...] = ()
-    writes: tuple[str, ...] = ()
+    scalars: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
 
 
-class End(NamedTuple):
+class Epilogue(NamedTuple):
     """The epilogue of a product, applied to each vector, with index `e`: statements, their array and scalar arguments,
     and the functions that they call."""
 
     lines: str
     arrays: tuple[str, ...]
-    numbers: tuple[str, ...]
+    scalars: tuple[str, ...]
     functions: str
 
 
-NO_END = End("", (), (), "")
+NO_EPILOGUE = Epilogue("", (), (), "")
 
 
-def flat(name: str, snippet: str, takes: tuple[Taken, ...], out: str, work: str, serial: bool) -> tuple[str, str]:
-    """Return a kernel over contiguous arrays and the kinds of its arguments: y, `takes`, the number of elements.
+def flat_kernel(
+    name: str, snippet: str, arguments: tuple[KernelArgument, ...], out: str, work: str, serial: bool
+) -> tuple[str, str]:
+    """Return a kernel over contiguous arrays and the kinds of its arguments: y, `arguments`, the number of elements.
 
     `out` is the dtype of the result, and `work` that of float literals in the snippet.
     """
-    reads = [f"        {one.name} = {one.name}_[i]\n" for one in takes if one.kind == "a"]
-    store = f"y_[i] = ti.cast({snippet}, ti.{TI[out]})\n"
-    if not FOURS:
-        return wrapped(name, takes, out, work, ["n"], "n", f"{''.join(reads)}        {store}", serial)
-    arrays = [one.name for one in takes if one.kind == "a"]
-    return wrapped(
+    reads = [f"        {argument.name} = {argument.name}_[i]\n" for argument in arguments if argument.kind == "a"]
+    store = f"y_[i] = ti.cast({snippet}, ti.{TAICHI_NAMES[out]})\n"
+    if not UNROLLS_BY_FOUR:
+        return wrap_kernel(name, arguments, out, work, ["n"], "n", f"{''.join(reads)}        {store}", serial)
+    arrays = [one.name for one in arguments if one.kind == "a"]
+    return wrap_kernel(
         name,
-        takes,
+        arguments,
         out,
         work,
         ["n"],
         "(n + 1023) // 1024 * 256",
-        _fours(arrays, snippet, store, out),
+        _unrolled_body(arrays, snippet, store, out),
         serial,
-        long=True,
+        has_long_iterations=True,
     )
 
 
-def _fours(arrays: Sequence[str], snippet: str, store: str, out: str) -> str:
+def _unrolled_body(arrays: Sequence[str], snippet: str, store: str, out: str) -> str:
     """Return the body for four elements, 256 apart, all loaded before the first store, with coalesced accesses."""
     read = "".join(f"            {x}{k} = {x}_[first + {256 * k}]\n" for x in arrays for k in range(4))
-    made = "".join(
+    computed = "".join(
         f"            i = first + {256 * k}\n"
         + "".join(f"            {x} = {x}{k}\n" for x in arrays)
-        + f"            made{k} = ti.cast({snippet}, ti.{TI[out]})\n"
+        + f"            made{k} = ti.cast({snippet}, ti.{TAICHI_NAMES[out]})\n"
         for k in range(4)
     )
     written = "".join(f"            y_[first + {256 * k}] = made{k}\n" for k in range(4))
     rest = "".join(f"                {x} = {x}_[i]\n" for x in arrays)
     return (
-        f"        first = t // 256 * 1024 + t % 256\n        if first + 768 < n:\n{read}{made}{written}"
+        f"        first = t // 256 * 1024 + t % 256\n        if first + 768 < n:\n{read}{computed}{written}"
         "        else:\n            for k in range((n - first + 255) // 256):\n"
         f"                i = first + k * 256\n{rest}                {store}"
     )
 
 
-def vectors(name: str, snippet: str, takes: tuple[Taken, ...], serial: bool, past: bool = False) -> tuple[str, str]:
+def vector_kernel(
+    name: str, snippet: str, arguments: tuple[KernelArgument, ...], serial: bool, bypasses_cache: bool = False
+) -> tuple[str, str]:
     """Return a kernel of float32 in vectors of sixteen over arrays aligned to 64 bytes and padded to full vectors, that
-    bypasses the cache if `past`.
+    bypasses the cache if `bypasses_cache`.
 
-    An iteration processes `STRETCH` vectors.
+    An iteration processes `VECTORS_PER_ITERATION` vectors.
     """
-    reads = [f"            {one.name} = {one.name}_[i]\n" for one in takes if one.kind == "a"]
+    reads = [f"            {one.name} = {one.name}_[i]\n" for one in arguments if one.kind == "a"]
     body = (
-        f"{''.join(repeated(f'{one.name}_', one.name, WIDE) for one in takes if one.kind == 'f')}"
-        f"        for i in range(t * {STRETCH}, ti.min(n, t * {STRETCH} + {STRETCH})):\n"
-        f"{''.join(reads)}{indent(stored('y', 'i', packed(snippet), past), STEP * 3)}"
+        f"{''.join(broadcast_line(f'{one.name}_', one.name, VECTOR_SIZE) for one in arguments if one.kind == 'f')}"
+        f"        for i in range(t * {VECTORS_PER_ITERATION}, ti.min(n, t * {VECTORS_PER_ITERATION} + "
+        f"{VECTORS_PER_ITERATION})):\n"
+        f"{''.join(reads)}{indent(store_lines('y', 'i', to_vector_form(snippet), bypasses_cache), STEP * 3)}"
     )
-    count = f"(n + {STRETCH - 1}) // {STRETCH}"
-    wide = tuple([one._replace(kind="v") if one.kind == "a" else one for one in takes])
-    return wrapped(name, wide, ADDRESS if past else "float32", "float32", ["n"], count, body, serial, WIDE, True)
+    count = f"(n + {VECTORS_PER_ITERATION - 1}) // {VECTORS_PER_ITERATION}"
+    wide = tuple([one._replace(kind="v") if one.kind == "a" else one for one in arguments])
+    return wrap_kernel(
+        name, wide, ADDRESS if bypasses_cache else "float32", "float32", ["n"], count, body, serial, VECTOR_SIZE, True
+    )
 
 
-def repeated(number: str, name: str, wide: int) -> str:
+def broadcast_line(scalar: str, name: str, wide: int) -> str:
     """Return the line that broadcasts a scalar to a vector, as functions of vectors require."""
-    return f"        {name} = ti.Vector([{number} for j in range({wide})])\n"
+    return f"        {name} = ti.Vector([{scalar} for j in range({wide})])\n"
 
 
-def in_vectors(snippet: str, takes: Sequence[Taken], out: str) -> bool:
+def can_vectorize(snippet: str, takes: Sequence[KernelArgument], out: str) -> bool:
     """Return whether a snippet can be vectorised: all dtypes are float32, and all its functions can be lowered."""
-    return VECTORIZED and out == "float32" and all(x.dtype == "float32" for x in takes) and packable(snippet)
+    return VECTORIZED and out == "float32" and all(x.dtype == "float32" for x in takes) and has_vector_form(snippet)
 
 
-def of_any_width(snippet: str) -> bool:
+def is_width_independent(snippet: str) -> bool:
     """Return whether a vectorised snippet is plain arithmetic, and so also works on shorter vectors."""
-    return "16(" not in packed(snippet) + needed(packed(snippet), "f32", True)
+    return "16(" not in to_vector_form(snippet) + required_functions(to_vector_form(snippet), "f32", True)
 
 
-def strided(
+def strided_kernel(
     name: str,
     snippet: str,
-    takes: tuple[Taken, ...],
+    takes: tuple[KernelArgument, ...],
     out: str,
     work: str,
     ndim: int,
     serial: bool,
-    along: Sequence[int] | None = None,
-    wide: int = WIDE,
+    last_strides: Sequence[int] | None = None,
+    wide: int = VECTOR_SIZE,
 ) -> tuple[str, str]:
-    """Return a kernel over strided arrays: y and `takes` are followed by `ndim` strides for y and each array, then by
-    the sizes. The inner loop is over the last dimension, so that row offsets are computed once per row.
+    """Return a kernel over strided arrays: y and `arguments` are followed by `ndim` strides for y and each array, then
+    by the sizes. The inner loop is over the last dimension, so that row offsets are computed once per row.
 
-    With `along` it is vectorised: y and arrays with entry 1 are read in vectors along the last dimension, arrays with
-    entry 0 have one element per row. Strides and the last size are then in units of vectors, of `wide` elements.
+    With `last_strides` it is vectorised: y and arrays with entry 1 are read in vectors along the last dimension, arrays
+    with entry 0 have one element per row. Strides and the last size are then in units of vectors, of `wide` elements.
     """
-    walked = ["y", *[one.name for one in takes if one.kind == "a"]]
-    vectors = along is not None
-    last, length = ndim - 1, STRETCH if vectors else ROUND
-    body, numbers, count = rows(walked, ndim, length)
+    arrays = ["y", *[one.name for one in takes if one.kind == "a"]]
+    vectors = last_strides is not None
+    last, length = ndim - 1, VECTORS_PER_ITERATION if vectors else ROW_CHUNK
+    body, numbers, count = row_walk(arrays, ndim, length)
     inner = f"        for i in range(first, ti.min(n{last}, first + {length})):\n"
-    in_rows = {one for one, by in zip(walked[1:], along or (), strict=False) if by}
-    for one in walked[1:]:
+    in_rows = {one for one, by in zip(arrays[1:], last_strides or (), strict=False) if by}
+    for one in arrays[1:]:
         if vectors and one not in in_rows:
-            body += repeated(f"{one}_[{one}_at]", one, wide)
+            body += broadcast_line(f"{one}_[{one}_at]", one, wide)
         else:
             inner += f"            {one} = {one}_[{one}_at + i{'' if vectors else f' * {one}{last}'}]\n"
     if vectors:
-        body += "".join(repeated(f"{one.name}_", one.name, wide) for one in takes if one.kind == "f")
-        inner += f"            y_[y_at + i] = {packed(snippet)}\n"
+        body += "".join(broadcast_line(f"{one.name}_", one.name, wide) for one in takes if one.kind == "f")
+        inner += f"            y_[y_at + i] = {to_vector_form(snippet)}\n"
     else:
-        inner += f"            y_[y_at + i * y{last}] = ti.cast({snippet}, ti.{TI[out]})\n"
+        inner += f"            y_[y_at + i * y{last}] = ti.cast({snippet}, ti.{TAICHI_NAMES[out]})\n"
     read = tuple([one._replace(kind="v") if one.name in in_rows else one for one in takes])
-    return wrapped(name, read, out, work, numbers, count, body + inner, serial, wide if vectors else 1, True)
+    return wrap_kernel(name, read, out, work, numbers, count, body + inner, serial, wide if vectors else 1, True)
 
 
-def rows(walked: Sequence[str], ndim: int, length: int) -> tuple[str, list[str], str]:
+def row_walk(arrays: Sequence[str], ndim: int, length: int) -> tuple[str, list[str], str]:
     """Return the lines that compute `first` and the row offset ``y_at`` of each array for iteration t, which covers
     `length` elements of a row; their arguments, strides by array and sizes; and the number of iterations."""
     last = ndim - 1
     steps = [f"        i{k} = rest % n{k}\n        rest = rest // n{k}\n" for k in reversed(range(1, last))]
-    begins = {one: " + ".join(f"i{k} * {one}{k}" for k in range(last)) or "0" for one in walked}
+    begins = {one: " + ".join(f"i{k} * {one}{k}" for k in range(last)) or "0" for one in arrays}
     lines = (
         f"        parts = (n{last} + {length - 1}) // {length}\n        rest = t // parts\n"
         f"        first = t % parts * {length}\n{''.join(steps)}        i0 = rest\n"
-        + "".join(f"        {one}_at = {begins[one]}\n" for one in walked)
+        + "".join(f"        {one}_at = {begins[one]}\n" for one in arrays)
     )
-    numbers = [f"{one}{k}" for one in walked for k in range(ndim)] + [f"n{k}" for k in range(ndim)]
+    numbers = [f"{one}{k}" for one in arrays for k in range(ndim)] + [f"n{k}" for k in range(ndim)]
     return lines, numbers, " * ".join([*[f"n{k}" for k in range(last)], f"((n{last} + {length - 1}) // {length})"])
 
 
-def wrapped(
+def wrap_kernel(
     name: str,
-    takes: Sequence[Taken],
+    takes: Sequence[KernelArgument],
     out: str,
     work: str,
     numbers: Sequence[str],
@@ -260,34 +270,35 @@ def wrapped(
     body: str,
     serial: bool,
     wide: int = 1,
-    long: bool = False,
+    has_long_iterations: bool = False,
     threads: tuple[int, bool] | None = None,
 ) -> tuple[str, str]:
-    """Return a kernel of y, `takes` and `numbers`, with a loop over the expression `count` around a body; the index is
-    i, or t if an iteration is `long`. With `threads` it is a loop over thread blocks, see `blocks`.
+    """Return a kernel of y, `arguments` and `scalars`, with a loop over the expression `count` around a body; the index
+    is i, or t if an iteration is `has_long_iterations`. With `threads` it is a loop over thread blocks, see
+    `block_loop`.
 
     The elements of y, and of arrays of kind "v", are vectors of `wide` elements; or y is an `ADDRESS`, like `out`.
     """
-    past = out == ADDRESS
-    arguments = [f"y_: {ADDRESS if past else array_of(out, wide)}"]
+    bypasses_cache = out == ADDRESS
+    arguments = [f"y_: {ADDRESS if bypasses_cache else array_annotation(out, wide)}"]
     for x in takes:
-        array = array_of(x.dtype, wide if x.kind == "v" else 1)
+        array = array_annotation(x.dtype, wide if x.kind == "v" else 1)
         name_of = x.name if x.kind not in "av" and wide == 1 else f"{x.name}_"
-        arguments.append(f"{name_of}: {array if x.kind in 'av' else f'ti.{TI[x.dtype]}'}")
+        arguments.append(f"{name_of}: {array if x.kind in 'av' else f'ti.{TAICHI_NAMES[x.dtype]}'}")
     arguments += [f"{number}: ti.i32" for number in numbers]
-    body, before = typed(body, TI[work]), needed(body, TI[work], wide > 1)
-    once = ONCE if serial else ""
-    loop = spread(count, body, serial) if long else f"{once}    for i in range({count}):\n{body}"
+    body, before = cast_literals(body, TAICHI_NAMES[work]), required_functions(body, TAICHI_NAMES[work], wide > 1)
+    once = SERIALIZE if serial else ""
+    loop = parallel_loop(count, body, serial) if has_long_iterations else f"{once}    for i in range({count}):\n{body}"
     if threads:
-        loop = blocks(count, threads[0], body, threads[1])
-    text = f"{before}@ti.kernel\ndef {name}_kernel(\n{in_lines(arguments)}):\n{loop}"
-    return text, "ap"[past] + "".join([x.kind for x in takes]).replace("v", "a") + "i" * len(numbers)
+        loop = block_loop(count, threads[0], body, threads[1])
+    text = f"{before}@ti.kernel\ndef {name}_kernel(\n{format_parameters(arguments)}):\n{loop}"
+    return text, "ap"[bypasses_cache] + "".join([x.kind for x in takes]).replace("v", "a") + "i" * len(numbers)
 
 
-def in_lines(arguments: Sequence[str]) -> str:
+def format_parameters(arguments: Sequence[str]) -> str:
     """Return the parameter list of a kernel: a line per array, whose type is long, and eight scalars per line.
 
-    >>> print(in_lines(["y_: ti.types.ndarray(dtype=ti.f32, ndim=1)", "n: ti.i32", "m: ti.i32"]), end="")
+    >>> print(format_parameters(["y_: ti.types.ndarray(dtype=ti.f32, ndim=1)", "n: ti.i32", "m: ti.i32"]), end="")
         y_: ti.types.ndarray(dtype=ti.f32, ndim=1),
         n: ti.i32, m: ti.i32,
     """
@@ -299,14 +310,14 @@ def in_lines(arguments: Sequence[str]) -> str:
     return "".join(f"    {', '.join(line)},\n" for line in lines)
 
 
-def spread(count: str, body: str, serial: bool) -> str:
+def parallel_loop(count: str, body: str, serial: bool) -> str:
     """Return a loop over t up to the expression `count`, of few long iterations, on all cores.
 
     Taichi divides a loop between cores in chunks of at least 512 iterations, so a chunk is one iteration of 512, and
     the others are empty.
     """
     if serial:
-        return f"{ONCE}    for t in range({count}):\n{body}"
+        return f"{SERIALIZE}    for t in range({count}):\n{body}"
     if not VECTORIZED:
         return f"    for t in range({count}):\n{body}"
     length = f"({count} + {CORES - 1}) // {CORES}"
@@ -318,35 +329,35 @@ def spread(count: str, body: str, serial: bool) -> str:
     )
 
 
-FEW_BLOCKS = 2048  # maximum number of blocks in a single launch
+MAX_SINGLE_LAUNCH_BLOCKS = 2048  # maximum number of blocks in a single launch
 
 
-def blocks(count: str, threads: int, body: str, few: bool) -> str:
-    """Return a loop over `count` thread blocks; if they are `few`, its bound is constant, see `offsets`."""
+def block_loop(count: str, threads: int, body: str, is_few: bool) -> str:
+    """Return a loop over `count` thread blocks; if they are `is_few`, its bound is constant, see `offsets`."""
     head = f"    ti.loop_config(block_dim={threads})\n"
-    if not few:
+    if not is_few:
         return f"{head}    for t in range(({count}) * {threads}):\n{body}"
     body = f"        if t < ({count}) * {threads}:\n{indent(body, STEP)}"
-    return f"{head}    for t in range({FEW_BLOCKS * threads}):\n{body}"
+    return f"{head}    for t in range({MAX_SINGLE_LAUNCH_BLOCKS * threads}):\n{body}"
 
 
 STEP = "    "
 CORES = os.cpu_count() or 1
 
 
-def shared(count: str, body: str, serial: bool, known: str = "") -> str:
+def partitioned_loop(count: str, body: str, serial: bool, setup: str = "") -> str:
     """Return a loop in which core `me` processes first_t to last_t of the range of the expression `count`. The lines
-    `known` compute variables in `count`."""
+    `setup` compute variables in `count`."""
     cores = 1 if serial else CORES
-    once = ONCE if serial else ""
+    once = SERIALIZE if serial else ""
     return (
-        f"{once}    for core in range({cores * 512}):\n        if core % 512 == 0:\n{known}"
+        f"{once}    for core in range({cores * 512}):\n        if core % 512 == 0:\n{setup}"
         f"            me = core // 512\n            share = ({count} + {cores - 1}) // {cores}\n"
         f"            first_t = me * share\n            last_t = ti.min({count}, first_t + share)\n{body}"
     )
 
 
-def array_of(dtype: str, wide: int = 1) -> str:
+def array_annotation(dtype: str, wide: int = 1) -> str:
     """Return the annotation of a contiguous array of elements, or of vectors of `wide` elements."""
-    element = f"ti.{TI[dtype]}" if wide == 1 else f"ti.types.vector({wide}, ti.{TI[dtype]})"
+    element = f"ti.{TAICHI_NAMES[dtype]}" if wide == 1 else f"ti.types.vector({wide}, ti.{TAICHI_NAMES[dtype]})"
     return f"ti.types.ndarray(dtype={element}, ndim=1)"

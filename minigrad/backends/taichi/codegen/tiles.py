@@ -12,23 +12,35 @@ import numpy as np
 
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.runtime import muladd
-from minigrad.backends.taichi.runtime.caches import cached
-from minigrad.backends.taichi.runtime.kernel import Kernel, compiled
+from minigrad.backends.taichi.runtime.caches import arch_cache
+from minigrad.backends.taichi.runtime.kernel import Kernel, get_kernel
 
-__all__ = ["BLOCK", "DOTS", "LANES", "SERIAL", "Tiles", "dotting", "left_of", "packing", "tiling", "unit_of", "vectors"]
+__all__ = [
+    "BLOCK",
+    "DOT_TILE",
+    "LANES",
+    "MAX_SERIAL_PRODUCTS",
+    "TiledProduct",
+    "dot_kernel",
+    "left_operand",
+    "packing_kernel",
+    "tiled_kernel",
+    "vector_annotation",
+    "vector_unit",
+]
 
 LANES = {np.dtype("float32"): 16, np.dtype("float64"): 8}  # elements in a vector of 64 bytes
-DOTS = (8, 3) if source.ROOMY else (3, 2)  # rows and columns of a tile of dot products
-SERIAL = 2**22  # maximum number of multiplications for one core
+DOT_TILE = (8, 3) if source.HAS_AVX512 else (3, 2)  # rows and columns of a tile of dot products
+MAX_SERIAL_PRODUCTS = 2**22  # maximum number of multiplications for one core
 BLOCK = 256  # products per partial sum: blocked summation is more accurate than one long sum
 
 
-def vectors(dtype: str, count: int) -> str:
-    return f"ti.types.ndarray(dtype=ti.types.vector({count}, ti.{source.TI[dtype]}), ndim=1)"
+def vector_annotation(dtype: str, count: int) -> str:
+    return f"ti.types.ndarray(dtype=ti.types.vector({count}, ti.{source.TAICHI_NAMES[dtype]}), ndim=1)"
 
 
-# Reads of a panel, `width` elements at each of `depth` positions of the sum, by the memory layout `how`.
-_READ = {
+# Reads of a panel, `width` elements at each of `depth` positions of the sum, by the memory layout `layout`.
+_PACKING_READS = {
     # contiguous: copy vectors
     "beside": """        for k in range(depth):
             for u in range({units}):
@@ -45,74 +57,79 @@ _READ = {
 }
 
 
-@cached(64)
-def packing(how: str, type: Any, width: int, serial: bool) -> Kernel:
+@arch_cache(64)
+def packing_kernel(layout: str, type: Any, width: int, serial: bool) -> Kernel:
     dtype, rows = type.name, range(width)
     loads = [f"            x{r} = a_[n * by + ti.min(j * {width} + {r}, size - 1) * right + k]\n" for r in rows]
-    unit = unit_of(width)
+    unit = vector_unit(width)
     units = width // unit
     stores = [
         f"            y_[(t * padded + k * 4 + {s}) * {units} + {u}] = "
         f"ti.Vector([{', '.join(f'x{r}[{s}]' for r in rows[u * unit : (u + 1) * unit])}])\n"
         for s, u in product(range(4), range(units))
     ]
-    body = _READ[how].format(width=width, units=units, loads="".join(loads), stores="".join(stores))
-    out = source.array_of(dtype) if how == "any" else vectors(dtype, unit)
-    given = {"beside": vectors(dtype, unit), "along": vectors(dtype, 4)}.get(how, source.array_of(dtype))
-    body = f"        n = t // panels\n        j = t % panels\n        zero = ti.cast(0, ti.{source.TI[dtype]})\n{body}"
+    body = _PACKING_READS[layout].format(width=width, units=units, loads="".join(loads), stores="".join(stores))
+    out = source.array_annotation(dtype) if layout == "any" else vector_annotation(dtype, unit)
+    input_annotation = {"beside": vector_annotation(dtype, unit), "along": vector_annotation(dtype, 4)}.get(
+        layout, source.array_annotation(dtype)
+    )
+    body = (
+        f"        n = t // panels\n        j = t % panels\n        zero = ti.cast(0, ti.{source.TAICHI_NAMES[dtype]})\n"
+        f"{body}"
+    )
     numbers = ("batches", "panels", "size", "depth", "padded", "by", "right", "down")
     text = (
-        f"@ti.kernel\ndef pack_{how}_{width}_kernel(y_: {out}, a_: {given}, "
-        f"{', '.join(f'{x}: ti.i32' for x in numbers)}):\n{source.spread('batches * panels', body, serial)}"
+        f"@ti.kernel\ndef pack_{layout}_{width}_kernel(y_: {out}, a_: {input_annotation}, "
+        f"{', '.join(f'{x}: ti.i32' for x in numbers)}):\n{source.parallel_loop('batches * panels', body, serial)}"
     )
-    return compiled(f"pack_{how}_{width}", text, "aa" + "i" * len(numbers))
+    return get_kernel(f"pack_{layout}_{width}", text, "aa" + "i" * len(numbers))
 
 
-class _Left(NamedTuple):
+class _LeftOperand(NamedTuple):
     """How a tile reads the left operand: positions of the sum per step, elements per load, statements before the loop,
     and the expression of element r at position s in step k. There are `deep` steps."""
 
     steps: int
-    seen: int
+    load_size: int
     before: str
-    number: str
+    element: str
 
 
-def unit_of(rows: int) -> int:
+def vector_unit(rows: int) -> int:
     """Return the vector size in memory for groups of `rows` contiguous elements."""
     return rows & -rows
 
 
-def left_of(how: str, rows: int) -> _Left:
-    unit = unit_of(rows)
+def left_operand(layout: str, rows: int) -> _LeftOperand:
+    unit = vector_unit(rows)
     row = f"r{{r}} = n * by_a + ti.min(i * {rows} + {{r}}, m - 1) * down_a"
     return {
-        "panels": _Left(
+        "panels": _LeftOperand(
             1, unit, f"first = (n * by_a + i * deep) * {rows // unit}", f"a_[first + k * {rows // unit} + {{u}}][{{l}}]"
         ),
-        "rows": _Left(8, 8, row, "a_[r{r} + k][{s}]"),
-        "columns": _Left(
+        "rows": _LeftOperand(8, 8, row, "a_[r{r} + k][{s}]"),
+        "columns": _LeftOperand(
             1, unit, f"far = n * by_a + i * {rows // unit} + block * {BLOCK} * right_a", "a_[far + {u}][{l}]"
         ),
-        "any": _Left(1, 1, row, "a_[r{r} + k * right_a]"),
-    }[how]
+        "any": _LeftOperand(1, 1, row, "a_[r{r} + k * right_a]"),
+    }[layout]
 
 
-_NUMBERS = (  # in a table, since an argument costs 0.4 µs per launch
+_TABLE_NAMES = (  # in a table, since an argument costs 0.4 µs per launch
     "down", "chunks", "rows", "right", "across", "m", "size", "deep", "by_a", "down_a", "right_a",
     "by_b", "step_b", "panel_b", "right_b", "step_z", "one",
 )  # fmt: skip
 
 
-class Tiles(NamedTuple):
-    """The parameters of a product's source: see `tiling`. Its kernel reads integers from the array `table`."""
+class TiledProduct(NamedTuple):
+    """The parameters of a product's source: see `tiled_kernel`. Its kernel reads integers from the array `table`."""
 
     type: Any
     left: str
     gathered: bool
     tile: tuple[int, int]
-    whole: bool
-    once: bool
+    has_full_vectors: bool
+    is_single_block: bool
     serial: bool
 
     @property
@@ -130,27 +147,31 @@ class Tiles(NamedTuple):
         down, chunks, _, right, across, m = map(int, numbers[:6])
         return tiles // (down * chunks * across) * m * right * self.lanes
 
-    def kernel(self, end: source.End | None = None) -> Kernel:
+    def kernel(self, end: source.Epilogue | None = None) -> Kernel:
         """Return the kernel of the product, optionally with an epilogue."""
-        return tiling(self, end or source.NO_END)
+        return tiled_kernel(self, end or source.NO_EPILOGUE)
 
 
-@cached(256)
-def tiling(tiles: Tiles, end: source.End = source.NO_END) -> Kernel:
+@arch_cache(256)
+def tiled_kernel(tiles: TiledProduct, end: source.Epilogue = source.NO_EPILOGUE) -> Kernel:
     """Return a kernel whose tiles read the left operand as `left`, the right one in vectors or `gathered`, and write
-    `whole` vectors or not; the sum is one block, if `once`, or several.
+    `has_full_vectors` vectors or not; the sum is one block, if `is_single_block`, or several.
 
     Rows, vectors and columns beyond the end repeat the last ones. The step of the loop along the sum is read from
     memory, so that LLVM cannot unroll it, which would need too many registers.
     """
     type, left, gathered, (high, wide), whole, _, serial = tiles
     dtype, lanes = type.name, LANES[type]
-    steps, seen, _, _ = left_of(left, high)
-    each, alone = vectors(dtype, lanes), source.array_of(dtype)
-    arrays = {"y_": each if whole else alone, "a_": source.array_of(dtype, seen), "b_": alone if gathered else each}
-    arrays |= {"z_": each, "numbers_": source.array_of("int32")}
+    steps, seen, _, _ = left_operand(left, high)
+    each, alone = vector_annotation(dtype, lanes), source.array_annotation(dtype)
+    arrays = {
+        "y_": each if whole else alone,
+        "a_": source.array_annotation(dtype, seen),
+        "b_": alone if gathered else each,
+    }
+    arrays |= {"z_": each, "numbers_": source.array_annotation("int32")}
     blocks, places = BLOCK // steps, range(lanes) if gathered else ()
-    lines = [f"{x} = numbers_[{k}]" for k, x in enumerate(_NUMBERS)]
+    lines = [f"{x} = numbers_[{k}]" for k, x in enumerate(_TABLE_NAMES)]
     lines += ["for group in range(first_t // down, (last_t + down - 1) // down):"]  # tiles with the same columns
     for v in range(wide):
         lines += [f"    j{v} = ti.min(group % across * {wide} + {v}, right - 1)"]
@@ -162,58 +183,60 @@ def tiling(tiles: Tiles, end: source.End = source.NO_END) -> Kernel:
         f"    for block in range((deep + {blocks - 1}) // {blocks}):",
         "        for i in range(begin + ti.max(first_t - group * down, 0), end):",
     ]
-    inner = [*_sums(tiles), *(_end_of(end, tiles.tile, blocks) if end.lines else [])]
+    inner = [*_tile_lines(tiles), *(_epilogue_lines(end, tiles.tile, blocks) if end.lines else [])]
     lines += [f"            {line}" for line in inner]
-    known = [f"    {source.repeated(f'{x}_', x, lanes)}" for x in end.numbers]
-    loop = source.shared("tiles", "".join(f"            {line}\n" for line in lines), serial, "".join(known))
+    known = [f"    {source.broadcast_line(f'{x}_', x, lanes)}" for x in end.scalars]
+    loop = source.partitioned_loop("tiles", "".join(f"            {line}\n" for line in lines), serial, "".join(known))
     name = f"matmul_{left}{'_gathered' * gathered}{'_ended' * bool(end.lines)}"
     head = [f"{x}: {what}" for x, what in arrays.items()] + ["tiles: ti.i32"]
-    head += [f"{x}_: {each}" for x in end.arrays] + [f"{x}_: ti.{source.TI[dtype]}" for x in end.numbers]
-    kinds = "aaaaai" + "a" * len(end.arrays) + "f" * len(end.numbers)
+    head += [f"{x}_: {each}" for x in end.arrays] + [f"{x}_: ti.{source.TAICHI_NAMES[dtype]}" for x in end.scalars]
+    kinds = "aaaaai" + "a" * len(end.arrays) + "f" * len(end.scalars)
     text = f"{end.functions}@ti.kernel\ndef {name}_kernel({', '.join(head)}):\n{loop}"
-    made = compiled(name, text, kinds)
+    made = get_kernel(name, text, kinds)
     if whole and type.name == "float32":
         made.work = tiles
     return made
 
 
-def _sums(tiles: Tiles) -> list[str]:
+def _tile_lines(tiles: TiledProduct) -> list[str]:
     """Return the statements that compute tile i of a group, or add one block to its sum."""
     type, left, _, (high, wide), whole, once, _ = tiles
     dtype, lanes, rows, columns = type.name, LANES[type], range(high), range(wide)
-    steps, _, before, number = left_of(left, high)
+    steps, _, before, number = left_operand(left, high)
     cells = list(product(rows, columns))
-    start = "z_[j{v} * step_z]" if once else f"ti.Vector([ti.{source.TI[dtype]}(0.0) for _ in range({lanes})])"
+    start = (
+        "z_[j{v} * step_z]" if once else f"ti.Vector([ti.{source.TAICHI_NAMES[dtype]}(0.0) for _ in range({lanes})])"
+    )
     lines = [before.format(r=r) for r in (rows if "{r}" in before else (0,))]
     lines += [f"at{v} = n * by_b + j{v} * panel_b + block * {BLOCK} * step_b" for v in columns]
     lines += [f"c{r}_{v} = {start.format(v=v)}" for r, v in cells]
     lines += [f"k = block * {BLOCK // steps}", f"last = ti.min(deep, k + {BLOCK // steps})", "while k < last:"]
-    lines += [f"    {line}" for line in [*_products(tiles, number), "k += one"]]
+    lines += [f"    {line}" for line in [*_product_lines(tiles, number), "k += one"]]
     lines += [f"row{r} = n * m + ti.min(i * {high} + {r}, m - 1)" for r in rows]
     if not once:
         lines += [f"d{r}_{v} = z_[j{v} * step_z]" for r, v in cells]
-        lines += ["if block > 0:", *_cells(cells, "d{r}_{v}{l} = {y}", whole, lanes, "    ")]
+        lines += ["if block > 0:", *_cell_lines(cells, "d{r}_{v}{l} = {y}", whole, lanes, "    ")]
         lines += [f"c{r}_{v} += d{r}_{v}" for r, v in cells]
-    return lines + _cells(cells, "{y} = c{r}_{v}{l}", whole, lanes, "")
+    return lines + _cell_lines(cells, "{y} = c{r}_{v}{l}", whole, lanes, "")
 
 
-def _products(tiles: Tiles, number: str) -> list[str]:
+def _product_lines(tiles: TiledProduct, number: str) -> list[str]:
     """Return the statements that add the products of one step to a tile."""
-    lanes, (high, wide), unit = LANES[tiles.type], tiles.tile, unit_of(tiles.tile[0])
+    lanes, (high, wide), unit = LANES[tiles.type], tiles.tile, vector_unit(tiles.tile[0])
     lines = []
-    for s in range(left_of(tiles.left, high).steps):
+    for s in range(left_operand(tiles.left, high).steps):
         for v in range(wide):
             column = ", ".join(f"b_[at{v} + o{v}_{k} * right_b]" for k in range(lanes))
             lines += [f"b{v} = " + (f"ti.Vector([{column}])" if tiles.gathered else f"b_[at{v}]")]
             lines += [f"at{v} += step_b"]
         for r in range(high):
             lines += [f"a = {number.format(r=r, s=s, u=r // unit, l=r % unit)}"]
-            lines += [muladd.added_product(f"c{r}_{v}", f"b{v}", "a", tiles.type.name) for v in range(wide)]
+            lines += [muladd.fma_line(f"c{r}_{v}", f"b{v}", "a", tiles.type.name) for v in range(wide)]
         lines += ["far += right_a"] if tiles.left == "columns" else []
     return lines
 
 
-def _end_of(end: source.End, tile: tuple[int, int], blocks: int) -> list[str]:
+def _epilogue_lines(end: source.Epilogue, tile: tuple[int, int], blocks: int) -> list[str]:
     """Return the loop of an epilogue over the vectors of a tile, after the last block of its sum."""
     high, wide = tile
     start, first = "(n * m + row) * right", f"group % across * {wide}"
@@ -225,7 +248,7 @@ def _end_of(end: source.End, tile: tuple[int, int], blocks: int) -> list[str]:
     ]
 
 
-def _cells(cells: list[tuple[int, int]], line: str, whole: bool, lanes: int, pad: str) -> list[str]:
+def _cell_lines(cells: list[tuple[int, int]], line: str, whole: bool, lanes: int, pad: str) -> list[str]:
     """Return a statement for each vector of a tile's result, or for each of its elements."""
     if whole:
         return [pad + line.format(r=r, v=v, l="", y=f"y_[row{r} * right + j{v}]") for r, v in cells]
@@ -237,10 +260,10 @@ def _cells(cells: list[tuple[int, int]], line: str, whole: bool, lanes: int, pad
     return lines
 
 
-@cached(16)
-def dotting(type: Any, serial: bool) -> Kernel:
+@arch_cache(16)
+def dot_kernel(type: Any, serial: bool) -> Kernel:
     """Return the kernel whose tiles read both operands along the sum, in place."""
-    dtype, lanes, rows, columns = type.name, LANES[type], range(DOTS[0]), range(DOTS[1])
+    dtype, lanes, rows, columns = type.name, LANES[type], range(DOT_TILE[0]), range(DOT_TILE[1])
     cells = list(product(rows, columns))
     names = ("down", "across", "m", "size", "deep", "by_a", "down_a", "by_b", "right_b", "step_z", "one")
     lines = [f"{x} = numbers_[{k}]" for k, x in enumerate(names)]
@@ -253,20 +276,23 @@ def dotting(type: Any, serial: bool) -> Kernel:
         *[f"    a{r} = n * by_a + row{r} * down_a" for r in rows],
         *[f"    column{c} = ti.min(j * {len(columns)} + {c}, size - 1)" for c in columns],
         *[f"    b{c} = n * by_b + column{c} * right_b" for c in columns],
-        *[f"    c{r}_{c} = ti.Vector([ti.{source.TI[dtype]}(0.0) for _ in range({lanes})])" for r, c in cells],
+        *[
+            f"    c{r}_{c} = ti.Vector([ti.{source.TAICHI_NAMES[dtype]}(0.0) for _ in range({lanes})])"
+            for r, c in cells
+        ],
         "    k = 0",
         "    while k < deep:",
         *[f"        y{c} = b_[b{c} + k]" for c in columns],
     ]
     for r in rows:
         lines += [f"        x = a_[a{r} + k]"]
-        lines += [f"        {muladd.added_products(f'c{r}_{c}', 'x', f'y{c}', dtype)}" for c in columns]
-    lines += ["        k += one", f"    s = ti.{source.TI[dtype]}(0.0)"]
+        lines += [f"        {muladd.fma_vectors_line(f'c{r}_{c}', 'x', f'y{c}', dtype)}" for c in columns]
+    lines += ["        k += one", f"    s = ti.{source.TAICHI_NAMES[dtype]}(0.0)"]
     for r, c in cells:
-        lines += [f"    {muladd.summed('s', f'c{r}_{c}', dtype)}"]
+        lines += [f"    {muladd.sum_line('s', f'c{r}_{c}', dtype)}"]
         lines += [f"    y_[(n * m + row{r}) * size + column{c}] = s + z_[column{c} * step_z]"]
-    each, alone = vectors(dtype, lanes), source.array_of(dtype)
-    arrays = {"y_": alone, "a_": each, "b_": each, "z_": alone, "numbers_": source.array_of("int32")}
+    each, alone = vector_annotation(dtype, lanes), source.array_annotation(dtype)
+    arrays = {"y_": alone, "a_": each, "b_": each, "z_": alone, "numbers_": source.array_annotation("int32")}
     head = ", ".join([*[f"{x}: {what}" for x, what in arrays.items()], "tiles: ti.i32"])
-    loop = source.shared("tiles", "".join(f"            {line}\n" for line in lines), serial)
-    return compiled("matmul_dots", f"@ti.kernel\ndef matmul_dots_kernel({head}):\n{loop}", "aaaaai")
+    loop = source.partitioned_loop("tiles", "".join(f"            {line}\n" for line in lines), serial)
+    return get_kernel("matmul_dots", f"@ti.kernel\ndef matmul_dots_kernel({head}):\n{loop}", "aaaaai")

@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy.conv import grid
-from minigrad.backends.numpy.conv import windows as seen
+from minigrad.backends.numpy.conv import window_view as seen
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.codegen.tiles import LANES
-from minigrad.backends.taichi.kernels import conv_tiles, cuda_products
-from minigrad.backends.taichi.kernels.elementwise import computed, filled, pointer, put
+from minigrad.backends.taichi.kernels import conv_tiles, cuda_matmul
+from minigrad.backends.taichi.kernels.elementwise import array_argument, copy_into, evaluate, full
 from minigrad.backends.taichi.kernels.matmul import matmul
-from minigrad.backends.taichi.kernels.reduction import reduced
-from minigrad.backends.taichi.kernels.shape import in_rows
+from minigrad.backends.taichi.kernels.reduction import reduce_snippet
+from minigrad.backends.taichi.kernels.shape import as_contiguous
 from minigrad.backends.taichi.runtime import driver
-from minigrad.backends.taichi.runtime.array import DEVICE, empty, shaped
-from minigrad.backends.taichi.runtime.caches import cached
-from minigrad.backends.taichi.runtime.kernel import Kernel, compiled
+from minigrad.backends.taichi.runtime.array import TAICHI, empty, reshape_owned
+from minigrad.backends.taichi.runtime.caches import arch_cache
+from minigrad.backends.taichi.runtime.kernel import Kernel, get_kernel
 from minigrad.backends.taichi.runtime.types import FLOAT
-from minigrad.core.dispatch import kernel, kernels_of
+from minigrad.core.dispatch import get_kernels, kernel
 
 __all__: list[str] = []
 
@@ -29,16 +29,16 @@ Shape = tuple[int, ...]
 Window = Any  # size, stride, padding, dilation: minigrad.ops.conv.Window
 
 
-def room(shape: Shape, window: Window, dtype: Any) -> tuple[Any, Any, Any]:
+def padded_zeros(shape: Shape, window: Window, dtype: Any) -> tuple[Any, Any, Any]:
     """Return zeros for padded images of `shape`, a view of their interior, and the index of its part of the images."""
     lines = list(zip(shape[-2:], window.padding, strict=True))
-    made = filled((*shape[:-2], *[n + sum(pad) for n, pad in lines]), dtype)
-    inside = tuple([slice(max(before, 0), before + n + min(after, 0)) for n, (before, after) in lines])
-    part = tuple([slice(max(-before, 0), n + min(after, 0)) for n, (before, after) in lines])
-    return made, made[(..., *inside)], (..., *part)
+    zeros = full((*shape[:-2], *[n + sum(pad) for n, pad in lines]), dtype)
+    interior = tuple([slice(max(before, 0), before + n + min(after, 0)) for n, (before, after) in lines])
+    source_index = tuple([slice(max(-before, 0), n + min(after, 0)) for n, (before, after) in lines])
+    return zeros, zeros[(..., *interior)], (..., *source_index)
 
 
-_PADDED_BY_LINES = """    ti.loop_config(serialize={serial})
+_PAD_LINES = """    ti.loop_config(serialize={serial})
     for t in range(lines):
         row = t % rows - top
         inside = (row >= 0) & (row < height)
@@ -52,7 +52,7 @@ _PADDED_BY_LINES = """    ti.loop_config(serialize={serial})
         for column in range(ti.max(first, last), columns):
             y_[t * columns + column] = {zero}
 """
-_PADDED = """    for t in range(lines * columns):
+_PAD_ELEMENTS = """    for t in range(lines * columns):
         line = t // columns
         row, column = line % rows - top, t % columns - left
         inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
@@ -61,162 +61,180 @@ _PADDED = """    for t in range(lines * columns):
 """
 
 
-@cached(16)
-def _padding(dtype: str, serial: bool) -> Kernel:
-    array = source.array_of(dtype)
-    numbers = ("lines", "height", "width", "rows", "columns", "top", "left")
-    zero = f"ti.cast(0, ti.{source.TI[dtype]})"
-    loop = _PADDED_BY_LINES if source.VECTORIZED else _PADDED
-    text = f"""@ti.kernel
-def pad_kernel(y_: {array}, a_: {array}, {", ".join(f"{x}: ti.i32" for x in numbers)}):
+@arch_cache(16)
+def _pad_kernel(dtype: str, serial: bool) -> Kernel:
+    array = source.array_annotation(dtype)
+    size_names = ("lines", "height", "width", "rows", "columns", "top", "left")
+    zero = f"ti.cast(0, ti.{source.TAICHI_NAMES[dtype]})"
+    loop = _PAD_LINES if source.VECTORIZED else _PAD_ELEMENTS
+    code = f"""@ti.kernel
+def pad_kernel(y_: {array}, a_: {array}, {", ".join(f"{x}: ti.i32" for x in size_names)}):
 {loop.format(serial=serial, zero=zero)}"""
-    return compiled("pad", text, "aa" + "i" * len(numbers))
+    return get_kernel("pad", code, "aa" + "i" * len(size_names))
 
 
-def padded(x: Any, window: Window) -> Any:
+def pad_images(x: Any, window: Window) -> Any:
     """Return zero-padded images, contiguous."""
-    x, padding = in_rows(x), window.padding
+    x, padding = as_contiguous(x), window.padding
     if padding == ((0, 0), (0, 0)):
         return x
     (height, width), (rows, columns) = x.shape[2:], [n + sum(pad) for n, pad in zip(x.shape[2:], padding, strict=True)]
     out = empty((*x.shape[:2], rows, columns), x.dtype)
     if out.size:
         lines = x.shape[0] * x.shape[1] * rows
-        made = _padding(x.dtype.name, out.size <= source.SERIAL)
-        made(pointer(out), pointer(x), lines, height, width, rows, columns, padding[0][0], padding[1][0])
+        compiled_kernel = _pad_kernel(x.dtype.name, out.size <= source.SERIAL_LIMIT)
+        compiled_kernel(
+            array_argument(out), array_argument(x), lines, height, width, rows, columns, padding[0][0], padding[1][0]
+        )
     return out
 
 
-def spots(x: Any, places: Shape, window: Window) -> Any:
+def tap_view(x: Any, out_size: Shape, window: Window) -> Any:
     """Return a view of padded images, (N, C, kH, kW, oH, oW): the element under each tap at each window position."""
-    return seen(x, places, window.size, window.stride, window.dilation).view(x.__class__)
+    return seen(x, out_size, window.size, window.stride, window.dilation).view(x.__class__)
 
 
-@kernel("im2col", DEVICE)
+@kernel("im2col", TAICHI)
 def im2col(x: Any, *, window: Window) -> Any:
-    places = grid(x.shape, window)
-    out = empty((*x.shape[:2], *window.size, *places), x.dtype)
-    put(out, spots(padded(x, window), places, window))
-    return out.reshape(len(x), x.shape[1] * prod(window.size), prod(places))
+    out_size = grid(x.shape, window)
+    out = empty((*x.shape[:2], *window.size, *out_size), x.dtype)
+    copy_into(out, tap_view(pad_images(x, window), out_size, window))
+    return out.reshape(len(x), x.shape[1] * prod(window.size), prod(out_size))
 
 
-@kernel("col2im", DEVICE)
+@kernel("col2im", TAICHI)
 def col2im(a: Any, *, shape: Shape, window: Window) -> Any:
-    made, inside, part = room(shape, window, a.dtype)
-    places = grid(shape, window)
-    into = spots(made, places, window)
-    columns = kernels_of("reshape")[DEVICE](a, shape=into.shape)
+    padded_output, interior, source_index = padded_zeros(shape, window, a.dtype)
+    out_size = grid(shape, window)
+    taps = tap_view(padded_output, out_size, window)
+    columns = get_kernels("reshape")[TAICHI](a, shape=taps.shape)
     for i in range(window.size[0]):
         for j in range(window.size[1]):  # windows overlap, but no tap overlaps itself
-            spot = into[:, :, i, j]
-            computed("add", "a + b", (spot, columns[:, :, i, j]), a.dtype, spot)
+            tap = taps[:, :, i, j]
+            evaluate("add", "a + b", (tap, columns[:, :, i, j]), a.dtype, tap)
     if window.padding == ((0, 0), (0, 0)):
-        return made
-    x = filled(shape, a.dtype)
-    put(x[part], inside)
+        return padded_output
+    x = full(shape, a.dtype)
+    copy_into(x[source_index], interior)
     return x
 
 
-def fast(x: Any, window: Window, groups: int) -> bool:
+def can_use_tiles(x: Any, window: Window, groups: int) -> bool:
     """Return whether to use tiles: many elements of a supported dtype, and no groups, which would have few channels."""
-    there = (source.VECTORIZED and x.dtype in LANES) or (driver.arch() == "cuda" and x.dtype == FLOAT)
-    return there and groups == 1 and x.shape[1] * prod(window.size) >= 8 and x.size > 1024
+    is_supported = (source.VECTORIZED and x.dtype in LANES) or (driver.arch() == "cuda" and x.dtype == FLOAT)
+    return is_supported and groups == 1 and x.shape[1] * prod(window.size) >= 8 and x.size > 1024
 
 
-def _steps(channel: int, row: int, image: Shape, places: Shape, window: Window) -> tuple[Any, Any]:
+def _window_offsets(channel: int, row: int, image: Shape, out_size: Shape, window: Window) -> tuple[Any, Any]:
     """Return the offsets of the taps of a window from its first tap, and of its positions from the first position.
 
     `channel` and `row` are the strides of an image (C, H, W).
     """
     (kh, kw), (sh, sw), _, (dh, dw) = window
-    spot = np.arange(image[0])[:, None, None] * channel + np.arange(kh)[:, None] * (dh * row) + np.arange(kw) * dw
-    place = np.arange(places[0])[:, None] * (sh * row) + np.arange(places[1]) * sw
-    return spot.reshape(-1), place.reshape(-1)
+    tap_offsets = (
+        np.arange(image[0])[:, None, None] * channel + np.arange(kh)[:, None] * (dh * row) + np.arange(kw) * dw
+    )
+    position_offsets = np.arange(out_size[0])[:, None] * (sh * row) + np.arange(out_size[1]) * sw
+    return tap_offsets.reshape(-1), position_offsets.reshape(-1)
 
 
-@cached(256)
-def _table(
-    images: Shape, places: Shape, window: Window, around: bool, by_place: bool, n: int, steps: tuple[int, int, int]
-) -> cuda_products.ImageTable:
+@arch_cache(256)
+def _offset_table(
+    images: Shape,
+    out_size: Shape,
+    window: Window,
+    checks_padding: bool,
+    rows_are_positions: bool,
+    n: int,
+    steps: tuple[int, int, int],
+) -> cuda_matmul.ImageTable:
     """Return the offset table of an implicit GEMM on CUDA, with one row per window position or per tap."""
     batches, channels, rows, columns = images
     image = images[1:]
-    spot, place = _steps(rows * columns, columns, image, places, window)
-    above, before = (window.padding[0][0], window.padding[1][0]) if around else (0, 0)
-    place -= above * columns + before
-    codes = _steps(0, 1 << 16, image, places, window) if around else None
+    tap_offsets, position_offsets = _window_offsets(rows * columns, columns, image, out_size, window)
+    above, before = (window.padding[0][0], window.padding[1][0]) if checks_padding else (0, 0)
+    position_offsets -= above * columns + before
+    codes = _window_offsets(0, 1 << 16, image, out_size, window) if checks_padding else None
     size = (channels * rows * columns, rows, columns, above, before)
-    if by_place:
-        return cuda_products.table_of(place, spot, codes and codes[::-1], size, batches, n, steps)
-    return cuda_products.table_of(spot, place, codes, size, batches, n, steps)
+    if rows_are_positions:
+        return cuda_matmul.make_table(position_offsets, tap_offsets, codes and codes[::-1], size, batches, n, steps)
+    return cuda_matmul.make_table(tap_offsets, position_offsets, codes, size, batches, n, steps)
 
 
-LITTLE = 1 << 30  # maximum multiplications for which a padding check per element is cheaper than a padded copy
+MAX_CHECKED = 1 << 30  # maximum multiplications for which a padding check per element is cheaper than a padded copy
 
 
-def _by_blocks(x: Any, b: Any, window: Window, places: Shape, by_place: bool, n: int, steps: Any, bias: Any) -> Any:
+def _implicit_gemm(
+    x: Any, b: Any, window: Window, out_size: Shape, rows_are_positions: bool, n: int, steps: Any, bias: Any
+) -> Any:
     """Multiply the windows of images by `n` columns of b on CUDA."""
-    work = len(x) * prod(places) * x.shape[1] * prod(window.size) * n
-    around = window.padding != ((0, 0), (0, 0)) and work <= LITTLE
-    if around and max(size + sum(pad) for size, pad in zip(x.shape[2:], window.padding, strict=True)) < 1 << 15:
-        x = in_rows(x)
+    work = len(x) * prod(out_size) * x.shape[1] * prod(window.size) * n
+    checks_padding = window.padding != ((0, 0), (0, 0)) and work <= MAX_CHECKED
+    if checks_padding and max(size + sum(pad) for size, pad in zip(x.shape[2:], window.padding, strict=True)) < 1 << 15:
+        x = as_contiguous(x)
     else:
-        x, around = padded(x, window), False
-    return cuda_products.seen(x, b, _table(x.shape, places, window, around, by_place, n, steps), bias)
+        x, checks_padding = pad_images(x, window), False
+    return cuda_matmul.implicit_gemm(
+        x, b, _offset_table(x.shape, out_size, window, checks_padding, rows_are_positions, n, steps), bias
+    )
 
 
-def convolved(x: Any, w: Any, bias: Any, window: Window, places: Shape) -> Any:
+def convolve(x: Any, w: Any, bias: Any, window: Window, out_size: Shape) -> Any:
     """Convolve `x` with `w`: multiply each window by all weights."""
     if source.VECTORIZED:
-        return conv_tiles.convolved(x, w, bias, window, places)
-    w, depth = in_rows(w), prod(w.shape[1:])
-    out = _by_blocks(x, w, window, places, True, len(w), (0, 1, depth), None if bias is None else in_rows(bias))
-    return shaped(out, (len(x), len(w), *places))
+        return conv_tiles.convolve(x, w, bias, window, out_size)
+    w, depth = as_contiguous(w), prod(w.shape[1:])
+    out = _implicit_gemm(
+        x, w, window, out_size, True, len(w), (0, 1, depth), None if bias is None else as_contiguous(bias)
+    )
+    return reshape_owned(out, (len(x), len(w), *out_size))
 
 
-@kernel("conv2d", DEVICE)
+@kernel("conv2d", TAICHI)
 def conv2d(x: Any, w: Any, bias: Any, *, window: Window, groups: int) -> Any:
-    places = grid(x.shape, window)
-    if fast(x, window, groups) and min(places) > 0:
-        return convolved(x, w, bias, window, places)
+    out_size = grid(x.shape, window)
+    if can_use_tiles(x, window, groups) and min(out_size) > 0:
+        return convolve(x, w, bias, window, out_size)
     columns = im2col(x, window=window)
     columns = columns.reshape(len(x), groups, columns.shape[1] // groups, columns.shape[2])
-    weights = kernels_of("reshape")[DEVICE](w, shape=(groups, len(w) // groups, prod(w.shape[1:])))
-    out = shaped(matmul(weights, columns), (len(x), len(w), *places))
-    return out if bias is None else computed("add", "a + b", (out, bias[:, None, None]), out.dtype, out)
+    weights = get_kernels("reshape")[TAICHI](w, shape=(groups, len(w) // groups, prod(w.shape[1:])))
+    out = reshape_owned(matmul(weights, columns), (len(x), len(w), *out_size))
+    return out if bias is None else evaluate("add", "a + b", (out, bias[:, None, None]), out.dtype, out)
 
 
-@kernel("conv2d_weight", DEVICE)
+@kernel("conv2d_weight", TAICHI)
 def conv2d_weight(g: Any, x: Any, *, window: Window, groups: int) -> Any:
-    places, shape = grid(x.shape, window), (g.shape[1], x.shape[1] // groups, *window.size)
-    if fast(x, window, groups) and min(places) > 0:
-        return shaped(correlated(g, x, window, places), shape)
+    out_size, shape = grid(x.shape, window), (g.shape[1], x.shape[1] // groups, *window.size)
+    if can_use_tiles(x, window, groups) and min(out_size) > 0:
+        return reshape_owned(weight_gradient(g, x, window, out_size), shape)
     columns = im2col(x, window=window)
     columns = columns.reshape(len(x), groups, columns.shape[1] // groups, columns.shape[2])
-    lines = kernels_of("reshape")[DEVICE](g, shape=(len(g), groups, g.shape[1] // groups, prod(g.shape[2:])))
+    lines = get_kernels("reshape")[TAICHI](g, shape=(len(g), groups, g.shape[1] // groups, prod(g.shape[2:])))
     totals = matmul(lines, columns.swapaxes(-1, -2))
-    return shaped(reduced("sum", "sum", "a", (totals,), (0,), False, totals.dtype), shape)
+    return reshape_owned(reduce_snippet("sum", "sum", "a", (totals,), (0,), False, totals.dtype), shape)
 
 
-def correlated(g: Any, x: Any, window: Window, places: Shape) -> Any:
+def weight_gradient(g: Any, x: Any, window: Window, out_size: Shape) -> Any:
     """Return the weight gradients: multiply each tap by the output gradients per image, then sum over images."""
     if source.VECTORIZED:
-        return conv_tiles.correlated(g, x, window, places)
-    channels, depth = g.shape[1], prod(places)
-    products = _by_blocks(x, in_rows(g), window, places, False, channels, (channels * depth, 1, depth), None)
-    return reduced("sum", "sum", "a", (products,), (0,), False, x.dtype)
+        return conv_tiles.weight_gradient(g, x, window, out_size)
+    channels, depth = g.shape[1], prod(out_size)
+    products = _implicit_gemm(
+        x, as_contiguous(g), window, out_size, False, channels, (channels * depth, 1, depth), None
+    )
+    return reduce_snippet("sum", "sum", "a", (products,), (0,), False, x.dtype)
 
 
-@kernel("conv2d_input", DEVICE)
+@kernel("conv2d_input", TAICHI)
 def conv2d_input(g: Any, w: Any, *, shape: Shape, window: Window, groups: int) -> Any:
-    if fast(g, window, groups) and window.stride == (1, 1) and min(shape) > 0:
+    if can_use_tiles(g, window, groups) and window.stride == (1, 1) and min(shape) > 0:
         reach = [dilation * (size - 1) for size, dilation in zip(window.size, window.dilation, strict=True)]
         before = [far - pad[0] for far, pad in zip(reach, window.padding, strict=True)]
         ends = zip(shape[2:], g.shape[2:], reach, before, strict=True)
-        around = tuple([(first, n + far - have - first) for n, have, far, first in ends])
-        turned = w[:, :, ::-1, ::-1].swapaxes(0, 1)
-        return convolved(g, turned, None, window._replace(padding=around), shape[2:])
-    reshape = kernels_of("reshape")[DEVICE]
+        full_padding = tuple([(first, n + far - have - first) for n, have, far, first in ends])
+        flipped = w[:, :, ::-1, ::-1].swapaxes(0, 1)
+        return convolve(g, flipped, None, window._replace(padding=full_padding), shape[2:])
+    reshape = get_kernels("reshape")[TAICHI]
     lines = reshape(g, shape=(len(g), groups, g.shape[1] // groups, prod(g.shape[2:])))
     weights = reshape(w, shape=(groups, len(w) // groups, prod(w.shape[1:])))
     columns = matmul(weights.swapaxes(-1, -2), lines)

@@ -8,111 +8,124 @@ from types import MappingProxyType
 from typing import Any
 
 from minigrad.backends.taichi.codegen import source
-from minigrad.backends.taichi.kernels.wide_lines import Line
+from minigrad.backends.taichi.kernels.simd_lines import LineSpec
 from minigrad.backends.taichi.runtime import driver
-from minigrad.backends.taichi.runtime.array import pointer
-from minigrad.backends.taichi.runtime.caches import cached
-from minigrad.backends.taichi.runtime.kernel import compiled
+from minigrad.backends.taichi.runtime.array import array_argument
+from minigrad.backends.taichi.runtime.caches import arch_cache
+from minigrad.backends.taichi.runtime.kernel import get_kernel
 from minigrad.backends.taichi.runtime.types import FLOAT
-from minigrad.backends.taichi.runtime.vector_functions import typed
+from minigrad.backends.taichi.runtime.vector_functions import cast_literals
 
-__all__ = ["rows", "serves_rows"]
+__all__ = ["can_use_blocks", "run_rows"]
 
-THREADS = 256  # threads per block, and therefore per row
-MOST = 32  # maximum elements per thread in registers; longer rows are read again
-LEAST = 128  # minimum length of a row; a single thread processes a shorter one
+THREADS_PER_ROW = 256  # threads per block, and therefore per row
+MAX_PER_THREAD = 32  # maximum elements per thread in registers; longer rows are read again
+MIN_ROW_LENGTH = 128  # minimum length of a row; a single thread processes a shorter one
 
 
-def serves_rows(arrays: Sequence[Any], dim: int) -> bool:
+def can_use_blocks(arrays: Sequence[Any], dim: int) -> bool:
     """Return whether the lines of the arrays along `dim` are contiguous rows worth a thread block."""
     return driver.arch() == "cuda" and all(
-        x.dtype == FLOAT and dim == x.ndim - 1 and x.shape[dim] >= LEAST and x.size and x.flags.c_contiguous
+        x.dtype == FLOAT and dim == x.ndim - 1 and x.shape[dim] >= MIN_ROW_LENGTH and x.size and x.flags.c_contiguous
         for x in arrays
     )
 
 
-def _shared(join: str, s: str, first: int) -> str:
+def _block_reduce_source(combine: str, s: str, first: int) -> str:
     """Generate the block-wide reduction of `s`, by warp shuffles and then shared memory from `first` on."""
-    take, merge = ("ti.max({}, {})", "ti.max") if join == "max" else ("({} + {})", "")
-    near = take.format(s, f"ti.simt.warp.shfl_down_f32(ti.u32(0xFFFFFFFF), {s}, by)")
-    warps = [f"near[{first + w}]" for w in range(THREADS // 32)]
-    whole = warps[0]
+    template, merge = ("ti.max({}, {})", "ti.max") if combine == "max" else ("({} + {})", "")
+    shuffled = template.format(s, f"ti.simt.warp.shfl_down_f32(ti.u32(0xFFFFFFFF), {s}, by)")
+    warps = [f"near[{first + w}]" for w in range(THREADS_PER_ROW // 32)]
+    total = warps[0]
     for w in warps[1:]:
-        whole = f"{merge}({whole}, {w})" if merge else f"({whole} + {w})"
+        total = f"{merge}({total}, {w})" if merge else f"({total} + {w})"
     return (
-        f"        for by in ti.static((16, 8, 4, 2, 1)):\n            {s} = {near}\n"
+        f"        for by in ti.static((16, 8, 4, 2, 1)):\n            {s} = {shuffled}\n"
         f"        if lane % 32 == 0:\n            near[{first} + lane // 32] = {s}\n"
-        f"        ti.simt.block.sync()\n        {s} = {whole}\n"
+        f"        ti.simt.block.sync()\n        {s} = {total}\n"
     )
 
 
-@cached()
-def _rows(
-    name: str, arrays: tuple[str, ...], ones: tuple[str, ...], line: Line, each: int, few: bool
+@arch_cache()
+def _rows_source(
+    name: str, arrays: tuple[str, ...], row_arrays: tuple[str, ...], line: LineSpec, per_thread: int, few_blocks: bool
 ) -> tuple[str, str]:
-    """Generate the kernel; a thread keeps `each` elements in registers, or rereads its elements if that is 0."""
-    result, summed, after = [text.replace("exp16(", "ti.exp(") for text in line[:3]]
-    top = line.top
+    """Generate the kernel; a thread keeps `per_thread` elements in registers, or rereads its elements if that is 0."""
+    result, summand, finish = [text.replace("exp16(", "ti.exp(") for text in line[:3]]
+    needs_max = line.needs_max
 
-    def read(k: Any, at: str, indent: int) -> str:
+    def load_source(k: Any, at: str, indent: int) -> str:
         pad = " " * indent
-        zero = "ti.f32(-inf)" if top else "ti.f32(0.0)"
+        zero = "ti.f32(-inf)" if needs_max else "ti.f32(0.0)"
         lines = [f"{pad}{x}{k} = {zero if x == 'a' else 'ti.f32(0.0)'}\n" for x in arrays]
         lines.append(f"{pad}if {at} < n:\n" + "".join(f"{pad}    {x}{k} = {x}_[start + {at}]\n" for x in arrays))
         return "".join(lines)
 
-    def named(text: str, k: Any) -> str:
+    def rename_operands(text: str, k: Any) -> str:
         for x in arrays:
-            text = _renamed(text, x, f"{x}{k}")
+            text = _rename(text, x, f"{x}{k}")
         return text
 
-    def loop(lines: Any) -> str:
+    def for_each_element(lines: Any) -> str:
         """Generate lines for each element of the thread, unrolled, or in a loop that loads it first."""
-        if each:
-            return "".join(lines(k, f"lane + {k * THREADS}", 8) for k in range(each))
+        if per_thread:
+            return "".join(lines(k, f"lane + {k * THREADS_PER_ROW}", 8) for k in range(per_thread))
         head = (
-            f"        for turn in range((n + {THREADS - 1}) // {THREADS}):\n            at = lane + turn * {THREADS}\n"
+            f"        for turn in range((n + {THREADS_PER_ROW - 1}) // {THREADS_PER_ROW}):\n"
+            f"            at = lane + turn * {THREADS_PER_ROW}\n"
         )
-        return f"{head}{read('', 'at', 12)}{lines('', 'at', 12)}"
+        return f"{head}{load_source('', 'at', 12)}{lines('', 'at', 12)}"
 
-    body = f"        ti.simt.block.sync()\n        start = t // {THREADS} * n\n        lane = t % {THREADS}\n"
-    body += f"        near = ti.simt.block.SharedArray(({2 * THREADS // 32},), ti.f32)\n"
-    body += "".join(f"        {x} = {x}_[t // {THREADS}]\n" for x in ones)
-    body += "".join(read(k, f"lane + {k * THREADS}", 8) for k in range(each))
-    if top:
+    body = f"        ti.simt.block.sync()\n        start = t // {THREADS_PER_ROW} * n\n"
+    body += f"        lane = t % {THREADS_PER_ROW}\n"
+    body += f"        near = ti.simt.block.SharedArray(({2 * THREADS_PER_ROW // 32},), ti.f32)\n"
+    body += "".join(f"        {x} = {x}_[t // {THREADS_PER_ROW}]\n" for x in row_arrays)
+    body += "".join(load_source(k, f"lane + {k * THREADS_PER_ROW}", 8) for k in range(per_thread))
+    if needs_max:
         body += "        top = ti.f32(-inf)\n"
-        body += loop(lambda k, at, pad: f"{' ' * pad}top = ti.max(top, a{k})\n") + _shared("max", "top", 0)
-    if summed:
+        body += for_each_element(lambda k, at, pad: f"{' ' * pad}top = ti.max(top, a{k})\n") + _block_reduce_source(
+            "max", "top", 0
+        )
+    if summand:
         body += "        total = ti.f32(0.0)\n"
-        body += loop(lambda k, at, pad: f"{' ' * pad}x{k} = {named(summed, k)}\n{' ' * pad}total = total + x{k}\n")
-        body += _shared("sum", "total", THREADS // 32)
-        body += f"        s64 = ti.cast(total, ti.f64)\n        whole = ti.cast({after}, ti.f32)\n"
+        body += for_each_element(
+            lambda k, at, pad: f"{' ' * pad}x{k} = {rename_operands(summand, k)}\n{' ' * pad}total = total + x{k}\n"
+        )
+        body += _block_reduce_source("sum", "total", THREADS_PER_ROW // 32)
+        body += f"        s64 = ti.cast(total, ti.f64)\n        whole = ti.cast({finish}, ti.f32)\n"
 
-    def store(k: Any, at: str, pad: int) -> str:
-        again = "" if each or not summed else f"{' ' * pad}x = {named(summed, '')}\n"
-        value = _renamed(named(result, k), "x", f"x{k}")
+    def store_source(k: Any, at: str, pad: int) -> str:
+        again = "" if per_thread or not summand else f"{' ' * pad}x = {rename_operands(summand, '')}\n"
+        value = _rename(rename_operands(result, k), "x", f"x{k}")
         return f"{again}{' ' * pad}if {at} < n:\n{' ' * pad}    y_[start + {at}] = {value}\n"
 
-    body += loop(store)
-    takes = [f"{x}_: {source.array_of('float32')}" for x in ("y", *arrays, *ones)]
-    blocks = source.blocks("lines", THREADS, typed(body, "f32"), few)
+    body += for_each_element(store_source)
+    params = [f"{x}_: {source.array_annotation('float32')}" for x in ("y", *arrays, *row_arrays)]
+    blocks = source.block_loop("lines", THREADS_PER_ROW, cast_literals(body, "f32"), few_blocks)
     return (
-        f"@ti.kernel\ndef {name}_kernel({', '.join(takes)}, lines: ti.i32, n: ti.i32):\n{blocks}",
-        "a" * len(takes) + "ii",
+        f"@ti.kernel\ndef {name}_kernel({', '.join(params)}, lines: ti.i32, n: ti.i32):\n{blocks}",
+        "a" * len(params) + "ii",
     )
 
 
-def _renamed(text: str, name: str, to: str) -> str:
-    return re.sub(rf"(?<![\w.]){name}(?!\w)", to, text)
+def _rename(text: str, name: str, new_name: str) -> str:
+    return re.sub(rf"(?<![\w.]){name}(?!\w)", new_name, text)
 
 
-def rows(
-    name: str, arrays: Mapping[str, Any], y: Any, line: Line, ones: Mapping[str, Any] = MappingProxyType({})
+def run_rows(
+    name: str, arrays: Mapping[str, Any], y: Any, line: LineSpec, row_arrays: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
-    """Compute the rows of `y`, along its last dimension, as `wide_lines.rows` does."""
+    """Compute the rows of `y`, along its last dimension, as `simd_lines.run_rows` does."""
     n = y.shape[-1]
-    each, lines = -(-n // THREADS), y.size // n
-    kept = each if each <= MOST else 0
-    made = _rows(f"{name}_by_blocks", tuple(arrays), tuple(ones), line, kept, lines <= source.FEW_BLOCKS)
-    given = [pointer(x) for x in (*arrays.values(), *ones.values())]
-    compiled(f"{name}_by_blocks", *made)(pointer(y), *given, lines, n)
+    per_thread, lines = -(-n // THREADS_PER_ROW), y.size // n
+    in_registers = per_thread if per_thread <= MAX_PER_THREAD else 0
+    code = _rows_source(
+        f"{name}_by_blocks",
+        tuple(arrays),
+        tuple(row_arrays),
+        line,
+        in_registers,
+        lines <= source.MAX_SINGLE_LAUNCH_BLOCKS,
+    )
+    pointers = [array_argument(x) for x in (*arrays.values(), *row_arrays.values())]
+    get_kernel(f"{name}_by_blocks", *code)(array_argument(y), *pointers, lines, n)

@@ -19,22 +19,22 @@ import numpy as np
 from minigrad.backends.numpy.linalg import NOT_DEFINITE, SINGULAR
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.codegen.tiles import LANES
-from minigrad.backends.taichi.kernels.elementwise import arange, computed, filled, pointer, put
-from minigrad.backends.taichi.kernels.rows import stretched_to
-from minigrad.backends.taichi.runtime.array import DEVICE, empty
-from minigrad.backends.taichi.runtime.caches import cached
-from minigrad.backends.taichi.runtime.checks import doubt, settle
-from minigrad.backends.taichi.runtime.driver import check_rounds
-from minigrad.backends.taichi.runtime.kernel import compiled
-from minigrad.core.dispatch import kernel, kernels_of
+from minigrad.backends.taichi.kernels.elementwise import arange, array_argument, copy_into, evaluate, full
+from minigrad.backends.taichi.kernels.rows import broadcast_contiguous
+from minigrad.backends.taichi.runtime.array import TAICHI, empty
+from minigrad.backends.taichi.runtime.caches import arch_cache
+from minigrad.backends.taichi.runtime.deferred_checks import check_slot, error_slot
+from minigrad.backends.taichi.runtime.driver import check_serial_iterations
+from minigrad.backends.taichi.runtime.kernel import get_kernel
+from minigrad.core.dispatch import get_kernels, kernel
 from minigrad.core.errors import LinAlgError
 
 __all__: list[str] = []
 
-SMALL, SMALL_ON_GPU = 1 << 28, 8192  # maximum operations, n * n * m, for one thread per matrix
+MAX_SERIAL, MAX_SERIAL_GPU = 1 << 28, 8192  # maximum operations, n * n * m, for one thread per matrix
 
 # Partial pivoting: find the row from k on with the largest element in column k; flag a zero pivot.
-_LARGEST = """    best = k
+_PARTIAL_PIVOT = """    best = k
     top = ti.abs(w[(q * n + k) * m + k])
     for i in range(k + 1, n):
         here = ti.abs(w[(q * n + i) * m + k])
@@ -46,15 +46,19 @@ _LARGEST = """    best = k
     if top == 0:
         wrong[0] = 1
 """
-_NOT_ZERO = """        w[(q * n + k) * m + k] = least[q]
+_REPLACE_ZERO_PIVOT = """        w[(q * n + k) * m + k] = least[q]
 """
-_POSITIVE = """    best = k
+_CHECK_POSITIVE = """    best = k
     if (w[(q * n + k) * m + k] > 0) == 0:
         wrong[0] = 1
 """
-_PIVOTS = {"eliminate": _LARGEST, "eliminate_regular": _LARGEST + _NOT_ZERO, "eliminate_as_it_is": _POSITIVE}
+_PIVOTS = {
+    "eliminate": _PARTIAL_PIVOT,
+    "eliminate_regular": _PARTIAL_PIVOT + _REPLACE_ZERO_PIVOT,
+    "eliminate_as_it_is": _CHECK_POSITIVE,
+}
 # Functions of both kernels. They do not clear column k itself, since nothing reads it again.
-_PARTS = """@ti.func
+_FUNCTIONS = """@ti.func
 def pivot(w: ti.template(), signs: ti.template(), least: ti.template(), wrong: ti.template(), q, k, n, m):
     if k == 0:
         signs[q] = 1
@@ -75,11 +79,11 @@ def swap(w: ti.template(), one, other):
 
 
 """
-_TAKES = (
+_PARAMS = (
     "w_: {a}, v_: {v}, signs_: {a}, least_: {a}, wrong_: {i}, places_: {i}, "
     "matrices: ti.i32, n: ti.i32, m: ti.i32, above: ti.i32"
 )
-_ALONE = """        for k in range(n):
+_ALL_STEPS = """        for k in range(n):
             best = pivot(w_, signs_, least_, wrong_, t, k, n, m)
             if best != k:
                 for j in range(k, m):
@@ -89,7 +93,7 @@ _ALONE = """        for k in range(n):
                     by = share(w_, t, i, k, n, m)
 {less}"""
 # Subtract `by` times row k from a row, right of column k: scalar up to a vector boundary, then vectorised.
-_LESS = """edge = ti.min((k + {lanes}) // {lanes} * {lanes}, m)
+_SUBTRACT_ROW = """edge = ti.min((k + {lanes}) // {lanes} * {lanes}, m)
 for j in range(k + 1, edge):
     w_[({q} * n + i) * m + j] = w_[({q} * n + i) * m + j] - by * w_[({q} * n + k) * m + j]
 wide = ti.Vector([by for j in range({lanes})])
@@ -97,19 +101,19 @@ to, of = ({q} * n + i) * m // {lanes}, ({q} * n + k) * m // {lanes}
 for j in range(edge // {lanes}, m // {lanes}):
     v_[to + j] = v_[to + j] - v_[of + j] * wide
 """
-_CHOOSE = """    for q in range(matrices):
+_FIND_PIVOTS = """    for q in range(matrices):
         places_[q] = pivot(w_, signs_, least_, wrong_, q, k, n, m)
 """
-_SWAP = """    for s in range(matrices * (m - k)):
+_SWAP_ROWS = """    for s in range(matrices * (m - k)):
         place, j = s // (m - k), k + s % (m - k)
         if places_[place] != k:
             swap(w_, (place * n + k) * m + j, (place * n + places_[place]) * m + j)
 """
-_ROW = """        q, i = t // n, t % n
+_UPDATE_ROW = """        q, i = t // n, t % n
         if (i > k) | ((above == 1) & (i != k)):
             by = share(w_, q, i, k, n, m)
 {less}"""
-_BY_NUMBER = (
+_UPDATE_ELEMENT = (
     "matrices * n * (m - k - 1)",
     """        j = k + 1 + t % (m - k - 1)
         i = t // (m - k - 1) % n
@@ -121,161 +125,174 @@ _BY_NUMBER = (
 )
 
 
-def _lanes(dtype: Any) -> int:
+def _vector_width(dtype: Any) -> int:
     """Return the vector width of row updates."""
     return LANES[np.dtype(dtype)] if source.VECTORIZED else 1
 
 
-@cached()
-def _texts(name: str, dtype: str, serial: bool, lanes: int) -> Any:
+@arch_cache()
+def _kernels(name: str, dtype: str, serial: bool, lanes: int) -> Any:
     """Compile the kernel of all steps, for small matrices, and that of one step, for large ones."""
-    parts = _PARTS.format(pivot=_PIVOTS[name])
-    takes = _TAKES.format(a=source.array_of(dtype), v=source.array_of(dtype, lanes), i=source.array_of("int32"))
-    walk = source.spread("matrices", _ALONE.format(less=_less("t", lanes, 20)), serial)
-    alone = f"{parts}@ti.kernel\ndef {name}_kernel({takes}):\n{walk}"
-    once = "" if lanes == 1 else source.ONCE
-    count, rest = _BY_NUMBER if lanes == 1 else ("matrices * n", _ROW.format(less=_less("q", lanes, 12)))
-    clear = source.spread(count, rest, False)
-    step = f"{parts}@ti.kernel\ndef {name}_step_kernel({takes}, k: ti.i32):\n{once}{_CHOOSE}{once}{_SWAP}{clear}"
-    return compiled(name, alone, "aaaaaaiiii"), compiled(f"{name}_step", step, "aaaaaaiiiii")
+    parts = _FUNCTIONS.format(pivot=_PIVOTS[name])
+    params = _PARAMS.format(
+        a=source.array_annotation(dtype), v=source.array_annotation(dtype, lanes), i=source.array_annotation("int32")
+    )
+    walk = source.parallel_loop("matrices", _ALL_STEPS.format(less=_subtract_row_source("t", lanes, 20)), serial)
+    all_steps_source = f"{parts}@ti.kernel\ndef {name}_kernel({params}):\n{walk}"
+    once = "" if lanes == 1 else source.SERIALIZE
+    count, rest = (
+        _UPDATE_ELEMENT
+        if lanes == 1
+        else ("matrices * n", _UPDATE_ROW.format(less=_subtract_row_source("q", lanes, 12)))
+    )
+    update_loop = source.parallel_loop(count, rest, False)
+    one_step_source = (
+        f"{parts}@ti.kernel\ndef {name}_step_kernel({params}, k: ti.i32):\n"
+        f"{once}{_FIND_PIVOTS}{once}{_SWAP_ROWS}{update_loop}"
+    )
+    return get_kernel(name, all_steps_source, "aaaaaaiiii"), get_kernel(f"{name}_step", one_step_source, "aaaaaaiiiii")
 
 
-def _less(matrix: str, lanes: int, spaces: int) -> str:
-    """Instantiate `_LESS`; on a GPU without vectors."""
-    text = _LESS.format(q=matrix, lanes=lanes)
+def _subtract_row_source(matrix: str, lanes: int, spaces: int) -> str:
+    """Instantiate `_SUBTRACT_ROW`; on a GPU without vectors."""
+    code = _SUBTRACT_ROW.format(q=matrix, lanes=lanes)
     if lanes == 1:
-        text = "".join(text.splitlines(True)[1:3]).replace("edge", "m")
-    return indent(text, " " * spaces)
+        code = "".join(code.splitlines(True)[1:3]).replace("edge", "m")
+    return indent(code, " " * spaces)
 
 
-def _eliminated(w: Any, wrong: Any, above: bool, name: str = "eliminate", least: Any = None) -> Any:
+def _eliminate(w: Any, error_flag: Any, above: bool, name: str = "eliminate", min_pivots: Any = None) -> Any:
     """Reduce `w`, (…, n, m), to triangular or, with `above`, diagonal form, in place; return the permutation signs."""
     n, m = w.shape[-2:]
     batch = w.shape[:-2]
     matrices = prod(batch)
     if not w.size:
-        return filled(batch, w.dtype, 1)
+        return full(batch, w.dtype, 1)
     signs = empty(batch, w.dtype)
-    least = signs if least is None else least
-    arrays = [pointer(x) for x in (w, w, signs, least, wrong, empty(batch, np.int32))]
+    min_pivots = signs if min_pivots is None else min_pivots
+    arrays = [array_argument(x) for x in (w, w, signs, min_pivots, error_flag, empty(batch, np.int32))]
     steps, gpu = n * n * m, not source.VECTORIZED
-    alone, step = _texts(name, w.dtype.name, matrices * steps <= source.SERIAL, _lanes(w.dtype))
-    if steps <= (SMALL_ON_GPU if gpu else SMALL) or (matrices >= source.CORES and not gpu):
-        alone(*arrays, matrices, n, m, above)
+    run_all_steps, run_step = _kernels(
+        name, w.dtype.name, matrices * steps <= source.SERIAL_LIMIT, _vector_width(w.dtype)
+    )
+    if steps <= (MAX_SERIAL_GPU if gpu else MAX_SERIAL) or (matrices >= source.CORES and not gpu):
+        run_all_steps(*arrays, matrices, n, m, above)
     else:
         for k in range(n):
-            step(*arrays, matrices, n, m, above, k)
+            run_step(*arrays, matrices, n, m, above, k)
     return signs
 
 
-def _rows(batch: Any, n: int, m: int, dtype: Any) -> Any:
+def _empty_rows(batch: Any, n: int, m: int, dtype: Any) -> Any:
     """Allocate `n` rows of `m` elements, padded to whole vectors."""
-    lanes = _lanes(dtype)
+    lanes = _vector_width(dtype)
     return empty((*batch, n, -(-m // lanes) * lanes), dtype)
 
 
-def _beside(a: Any, b: Any) -> Any:
+def _augment(a: Any, b: Any) -> Any:
     """Return the augmented matrix of `a` (…, n, n) and the right-hand sides `b` (…, n, k)."""
     n, k = b.shape[-2:]
-    w = _rows(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), n, n + k, np.result_type(a, b))
-    put(w[..., :n], a)
-    put(w[..., n : n + k], b)
+    w = _empty_rows(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), n, n + k, np.result_type(a, b))
+    copy_into(w[..., :n], a)
+    copy_into(w[..., n : n + k], b)
     return w
 
 
-def _ones(n: int, dtype: Any) -> Any:
-    return computed("ones", "ti.select(a == b, 1, 0)", (arange(n)[:, None], arange(n)), dtype)
+def _identity(n: int, dtype: Any) -> Any:
+    return evaluate("ones", "ti.select(a == b, 1, 0)", (arange(n)[:, None], arange(n)), dtype)
 
 
 def _diagonal(w: Any) -> Any:
-    return kernels_of("diagonal")[DEVICE](w, offset=0, dim1=w.ndim - 2, dim2=w.ndim - 1)
+    return get_kernels("diagonal")[TAICHI](w, offset=0, dim1=w.ndim - 2, dim2=w.ndim - 1)
 
 
-def _product(x: Any) -> Any:
+def _product_along_last(x: Any) -> Any:
     """Return the product along the last dimension."""
-    return kernels_of("prod")[DEVICE](x, dim=x.ndim - 1, keepdim=False)
+    return get_kernels("prod")[TAICHI](x, dim=x.ndim - 1, keepdim=False)
 
 
-def _solved(a: Any, b: Any, name: str) -> Any:
-    w = _beside(a, b)
-    wrong = doubt(LinAlgError, SINGULAR, name)
-    _eliminated(w, wrong, True)
-    settle(wrong, LinAlgError, SINGULAR, name)
+def _solve_augmented(a: Any, b: Any, name: str) -> Any:
+    w = _augment(a, b)
+    error_flag = error_slot(LinAlgError, SINGULAR, name)
+    _eliminate(w, error_flag, True)
+    check_slot(error_flag, LinAlgError, SINGULAR, name)
     n = a.shape[-1]
-    found = w[..., n : n + b.shape[-1]]
-    return computed("div", "a / b", (found, _diagonal(w)[..., None]), w.dtype, empty(found.shape, w.dtype))
+    scaled_solution = w[..., n : n + b.shape[-1]]
+    return evaluate(
+        "div", "a / b", (scaled_solution, _diagonal(w)[..., None]), w.dtype, empty(scaled_solution.shape, w.dtype)
+    )
 
 
-@kernel("solve", DEVICE)
+@kernel("solve", TAICHI)
 def solve(a: Any, b: Any) -> Any:
-    return _solved(a, b, "solve")
+    return _solve_augmented(a, b, "solve")
 
 
-@kernel("inverse", DEVICE)
+@kernel("inverse", TAICHI)
 def inverse(a: Any) -> Any:
-    return _solved(a, _ones(a.shape[-1], a.dtype), "inverse")
+    return _solve_augmented(a, _identity(a.shape[-1], a.dtype), "inverse")
 
 
-def _triangular(a: Any) -> tuple[Any, Any]:
+def _pivots_and_sign(a: Any) -> tuple[Any, Any]:
     """Return the pivots of `a` and the sign of its row permutation."""
-    w = _rows(a.shape[:-2], a.shape[-1], a.shape[-1], a.dtype)
-    put(w[..., : a.shape[-1]], a)
-    return _diagonal(w), _eliminated(w, empty((1,), np.int32), False)
+    w = _empty_rows(a.shape[:-2], a.shape[-1], a.shape[-1], a.dtype)
+    copy_into(w[..., : a.shape[-1]], a)
+    return _diagonal(w), _eliminate(w, empty((1,), np.int32), False)
 
 
-@kernel("det", DEVICE)
+@kernel("det", TAICHI)
 def det(a: Any) -> Any:
-    pivots, signs = _triangular(a)
-    return signs * _product(pivots)
+    pivots, signs = _pivots_and_sign(a)
+    return signs * _product_along_last(pivots)
 
 
-@kernel("slogdet", DEVICE)
+@kernel("slogdet", TAICHI)
 def slogdet(a: Any) -> tuple[Any, Any]:
-    pivots, signs = _triangular(a)
-    logs = kernels_of("log")[DEVICE](abs(pivots))
-    total = kernels_of("sum")[DEVICE](logs, dim=(logs.ndim - 1,), keepdim=False)
-    return signs * _product(kernels_of("sign")[DEVICE](pivots)), total
+    pivots, signs = _pivots_and_sign(a)
+    logs = get_kernels("log")[TAICHI](abs(pivots))
+    total = get_kernels("sum")[TAICHI](logs, dim=(logs.ndim - 1,), keepdim=False)
+    return signs * _product_along_last(get_kernels("sign")[TAICHI](pivots)), total
 
 
-@kernel("cofactor", DEVICE)
+@kernel("cofactor", TAICHI)
 def cofactor(a: Any) -> Any:
     """Compute det(A) A^-T, replacing zero pivots by one ulp of the largest element of A. A cofactor is a sum of
     products of elements of A, so that this changes only its last digit."""
     if not a.size:
         return empty(a.shape, a.dtype)
     last = (a.ndim - 2, a.ndim - 1)
-    most = kernels_of("amax")[DEVICE](abs(a), dim=last, keepdim=False)
-    least = computed("least", f"ti.select(a > 0, a, 1) * {np.finfo(a.dtype).eps}", (most,), a.dtype)
-    w = _beside(a, _ones(a.shape[-1], a.dtype))
-    signs = _eliminated(w, empty((1,), np.int32), True, "eliminate_regular", least)
+    largest = get_kernels("amax")[TAICHI](abs(a), dim=last, keepdim=False)
+    min_pivots = evaluate("least", f"ti.select(a > 0, a, 1) * {np.finfo(a.dtype).eps}", (largest,), a.dtype)
+    w = _augment(a, _identity(a.shape[-1], a.dtype))
+    signs = _eliminate(w, empty((1,), np.int32), True, "eliminate_regular", min_pivots)
     pivots = _diagonal(w)
-    found = (
+    factors = (
         w[..., a.shape[-1] : 2 * a.shape[-1]].mT,
         pivots[..., None, :],
-        (signs * _product(pivots))[..., None, None],
+        (signs * _product_along_last(pivots))[..., None, None],
     )
-    return computed("cofactor", "a / b * c", found, a.dtype, empty(a.shape, a.dtype))
+    return evaluate("cofactor", "a / b * c", factors, a.dtype, empty(a.shape, a.dtype))
 
 
-@kernel("cholesky", DEVICE)
+@kernel("cholesky", TAICHI)
 def cholesky(a: Any) -> Any:
     """Factor A = L D Lᵀ: elimination of a symmetric matrix yields D Lᵀ."""
     rows, columns = arange(a.shape[-1])[:, None], arange(a.shape[-1])
-    w = _rows(a.shape[:-2], a.shape[-1], a.shape[-1], a.dtype)
+    w = _empty_rows(a.shape[:-2], a.shape[-1], a.shape[-1], a.dtype)
     factor = w[..., : a.shape[-1]]
-    computed("mirrored", "ti.select(c >= d, a, b)", (a, a.mT, rows, columns), a.dtype, factor)
-    wrong = doubt(LinAlgError, NOT_DEFINITE)
-    _eliminated(w, wrong, False, "eliminate_as_it_is")
-    settle(wrong, LinAlgError, NOT_DEFINITE)
-    left = (factor.mT, _diagonal(w)[..., None, :], rows, columns)
-    return computed("cholesky", "ti.select(c >= d, a / ti.sqrt(b), 0)", left, a.dtype, empty(a.shape, a.dtype))
+    evaluate("mirrored", "ti.select(c >= d, a, b)", (a, a.mT, rows, columns), a.dtype, factor)
+    error_flag = error_slot(LinAlgError, NOT_DEFINITE)
+    _eliminate(w, error_flag, False, "eliminate_as_it_is")
+    check_slot(error_flag, LinAlgError, NOT_DEFINITE)
+    operands = (factor.mT, _diagonal(w)[..., None, :], rows, columns)
+    return evaluate("cholesky", "ti.select(c >= d, a / ti.sqrt(b), 0)", operands, a.dtype, empty(a.shape, a.dtype))
 
 
 # --- substitution ---
 
 
-@cached()
-def _substituting(dtype: str, upper: bool, unitriangular: bool, serial: bool) -> Any:
+@arch_cache()
+def _substitution_kernel(dtype: str, upper: bool, unitriangular: bool, serial: bool) -> Any:
     """Compile substitution, with one thread per column of the right-hand sides."""
     row = "n - 1 - {}" if upper else "{}"
     body = f"""        q, c = t // m, t % m
@@ -286,24 +303,26 @@ def _substituting(dtype: str, upper: bool, unitriangular: bool, serial: bool) ->
                 i = {row.format("j")}
                 s = s - a_[(q * n + k) * n + i] * ti.cast(y_[(q * n + i) * m + c], ti.f64)
             y_[(q * n + k) * m + c] = ti.cast(s{"" if unitriangular else " / a_[(q * n + k) * n + k]"}, y_.element_type)
-""".replace("y_.element_type", f"ti.{source.TI[dtype]}")
+""".replace("y_.element_type", f"ti.{source.TAICHI_NAMES[dtype]}")
     name = f"substitute_{'upper' if upper else 'lower'}{'_unit' if unitriangular else ''}"
-    takes = [source.Taken("a", letter, dtype) for letter in "ab"]
-    return compiled(
+    params = [source.KernelArgument("a", letter, dtype) for letter in "ab"]
+    return get_kernel(
         name,
-        *source.wrapped(name, takes, dtype, dtype, ["matrices", "n", "m"], "matrices * m", body, serial, long=True),
+        *source.wrap_kernel(
+            name, params, dtype, dtype, ["matrices", "n", "m"], "matrices * m", body, serial, has_long_iterations=True
+        ),
     )
 
 
-@kernel("solve_triangular", DEVICE)
+@kernel("solve_triangular", TAICHI)
 def solve_triangular(a: Any, b: Any, *, upper: bool, unitriangular: bool) -> Any:
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     n, m = b.shape[-2:]
     dtype = np.result_type(a, b)
-    a, b = (stretched_to(x, (*batch, *x.shape[-2:])) for x in (a, b))
+    a, b = (broadcast_contiguous(x, (*batch, *x.shape[-2:])) for x in (a, b))
     y = empty(b.shape, dtype)
     if y.size:
-        check_rounds("solve_triangular", n * n // 2)
-        run = _substituting(dtype.name, upper, unitriangular, y.size * n <= source.SERIAL)
-        run(pointer(y), pointer(a), pointer(b), prod(batch), n, m)
+        check_serial_iterations("solve_triangular", n * n // 2)
+        run = _substitution_kernel(dtype.name, upper, unitriangular, y.size * n <= source.SERIAL_LIMIT)
+        run(array_argument(y), array_argument(a), array_argument(b), prod(batch), n, m)
     return y

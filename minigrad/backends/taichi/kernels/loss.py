@@ -8,28 +8,28 @@ import numpy as np
 
 from minigrad.backends.numpy.loss import REDUCTIONS
 from minigrad.backends.taichi.codegen import source
-from minigrad.backends.taichi.kernels import wide_lines
-from minigrad.backends.taichi.kernels.elementwise import computed, filled, pointer
-from minigrad.backends.taichi.kernels.reduction import reduced
-from minigrad.backends.taichi.kernels.rows import TOP, along, stretched_to, typed_as, without
-from minigrad.backends.taichi.kernels.shape import in_rows
-from minigrad.backends.taichi.runtime.array import DEVICE, empty, recorder
-from minigrad.backends.taichi.runtime.caches import cached
-from minigrad.backends.taichi.runtime.checks import doubt, look_at, refuse, settle
-from minigrad.backends.taichi.runtime.driver import check_rounds
-from minigrad.backends.taichi.runtime.kernel import compiled
-from minigrad.core.dispatch import kernel, kernels_of
+from minigrad.backends.taichi.kernels import simd_lines
+from minigrad.backends.taichi.kernels.elementwise import array_argument, evaluate, full
+from minigrad.backends.taichi.kernels.reduction import reduce_snippet
+from minigrad.backends.taichi.kernels.rows import ROW_MAX, broadcast_contiguous, drop_dim, run_lines, substitute_dtype
+from minigrad.backends.taichi.kernels.shape import as_contiguous
+from minigrad.backends.taichi.runtime.array import TAICHI, current_recorder, empty
+from minigrad.backends.taichi.runtime.caches import arch_cache
+from minigrad.backends.taichi.runtime.deferred_checks import check_elements, check_index, check_slot, error_slot
+from minigrad.backends.taichi.runtime.driver import check_serial_iterations
+from minigrad.backends.taichi.runtime.kernel import get_kernel
+from minigrad.core.dispatch import get_kernels, kernel
 from minigrad.core.errors import ShapeError
 
 __all__: list[str] = []
 
 
-FEW = 256  # maximum losses for one thread to sum
-_TOTAL = """for k in range(n):
+MAX_SERIAL = 256  # maximum losses for one thread to sum
+_SUM_OF_EXP = """for k in range(n):
     s = s + ti.exp(a_[at + k * step] - top)
 """
 # An out-of-bounds class sets the error flag and is read as class 0. Racing writes of the flag store the same value.
-_SHARED = """found = b_[i]
+_TARGET_BODY = """found = b_[i]
 counted = (found == ignore) == 0
 if found == ignore:
     found = found * 0
@@ -42,126 +42,144 @@ y_[i] = ti.select(counted, ti.cast(part + (base - a_[at + found * step]), {type}
 """
 
 
-def _of_classes(
-    name: str, formula: str, a: Any, b: Any, c: Any, ignore_index: int, reduction: str, more: dict[str, Any]
+def _class_loss(
+    name: str, formula: str, a: Any, b: Any, c: Any, ignore_index: int, reduction: str, extra_arrays: dict[str, Any]
 ) -> tuple[Any, ...]:
     """Return the reduced loss, and the class and weight of each position. Raises ShapeError for an invalid class."""
     divides = REDUCTIONS[reduction]
-    y, share = empty(b.shape, a.dtype), empty(b.shape, a.dtype)
-    at = empty(b.shape, np.int64)
-    complaint = ShapeError, name.removesuffix("_of_total") + ": target is out of bounds"
-    look_at(b, a.shape[1], *complaint, but=ignore_index)
-    wrong = doubt(*complaint)
-    others = {"share": share, "at": at, "wrong": wrong, **more, "a": a, "b": in_rows(b)}
+    y, weights = empty(b.shape, a.dtype), empty(b.shape, a.dtype)
+    classes = empty(b.shape, np.int64)
+    error_args = ShapeError, name.removesuffix("_of_total") + ": target is out of bounds"
+    check_index(b, a.shape[1], *error_args, allowed=ignore_index)
+    error_flag = error_slot(*error_args)
+    others = {"share": weights, "at": classes, "wrong": error_flag, **extra_arrays, "a": a, "b": as_contiguous(b)}
     if c is not None:
-        others["c"] = in_rows(c)
-    body = formula + _SHARED.replace("{weight}", "1" if c is None else "c_[found]")
-    along(name, typed_as(body, a.dtype), a.shape, 1, y, {**others, "ignore": ignore_index})
-    settle(wrong, *complaint)
-    loss = y if divides is None else _summed(y, share, others["b"], ignore_index, divides)
-    return loss, at, share
+        others["c"] = as_contiguous(c)
+    body = formula + _TARGET_BODY.replace("{weight}", "1" if c is None else "c_[found]")
+    run_lines(name, substitute_dtype(body, a.dtype), a.shape, 1, y, {**others, "ignore": ignore_index})
+    check_slot(error_flag, *error_args)
+    loss = y if divides is None else _reduce_losses(y, weights, others["b"], ignore_index, divides)
+    return loss, classes, weights
 
 
-def _told(shape: tuple[int, ...], dtype: Any, value: float) -> Any:
+def _constant_array(shape: tuple[int, ...], dtype: Any, value: float) -> Any:
     """Create a small constant array for a kernel, written by the host if possible."""
-    if not source.VECTORIZED or recorder():
-        return filled(shape, dtype, value)
+    if not source.VECTORIZED or current_recorder():
+        return full(shape, dtype, value)
     out = empty(shape, dtype)
     out.view(np.ndarray).fill(value)
     return out
 
 
-_SUMMED = """        s = ti.cast(0, ti.f64)
+_SUM_BODY = """        s = ti.cast(0, ti.f64)
         whole = ti.cast(0, ti.f64)
         for k in range(n):
             s = s + a_[k]
             whole = whole + b_[k]
         y_[0] = ti.cast(s{share}, {type})
 """
-_SHARES = """        for k in range(n):
+_NORMALISE_BODY = """        for k in range(n):
             b_[k] = ti.cast(ti.select(c_[k] == ignore, 0, b_[k] / whole), {type})
 """
 
 
-@cached()
-def _text_of_sum(dtype: Any, target: str, mean: bool) -> tuple[str, str]:
-    work = dtype.name
-    takes = [source.Taken("a", "a", work), source.Taken("a", "b", work), source.Taken("a", "c", target)]
-    body = typed_as(_SUMMED.replace("{share}", " / whole" if mean else "") + (_SHARES if mean else ""), dtype)
-    takes.append(source.Taken("i", "ignore", "int64"))
-    return source.wrapped("mean_of_losses" if mean else "sum_of_losses", takes, work, work, ["n"], "1", body, True)
+@arch_cache()
+def _sum_source(dtype: Any, target: str, mean: bool) -> tuple[str, str]:
+    compute_dtype = dtype.name
+    params = [
+        source.KernelArgument("a", "a", compute_dtype),
+        source.KernelArgument("a", "b", compute_dtype),
+        source.KernelArgument("a", "c", target),
+    ]
+    body = substitute_dtype(
+        _SUM_BODY.replace("{share}", " / whole" if mean else "") + (_NORMALISE_BODY if mean else ""), dtype
+    )
+    params.append(source.KernelArgument("i", "ignore", "int64"))
+    return source.wrap_kernel(
+        "mean_of_losses" if mean else "sum_of_losses", params, compute_dtype, compute_dtype, ["n"], "1", body, True
+    )
 
 
-def _summed(losses: Any, share: Any, classes: Any, ignore: int, mean: bool) -> Any:
-    """Return the sum of the losses, or their mean, which also divides `share` by the total weight.
+def _reduce_losses(losses: Any, weights: Any, classes: Any, ignore: int, mean: bool) -> Any:
+    """Return the sum of the losses, or their mean, which also divides `weights` by the total weight.
 
-    If that is 0, the mean is nan, and so is `share` at positions that are not ignored. One sequential loop suffices for
-    few losses; a GPU reduces many in parallel.
+    If that is 0, the mean is nan, and so is `weights` at positions that are not ignored. One sequential loop suffices
+    for few losses; a GPU reduces many in parallel.
     """
-    if not source.VECTORIZED and losses.size > FEW:
-        total, whole = [reduced("losses", "sum", "a", (x,), None, False, np.float64) for x in (losses, share)]
+    if not source.VECTORIZED and losses.size > MAX_SERIAL:
+        total, total_weight = [
+            reduce_snippet("losses", "sum", "a", (x,), None, False, np.float64) for x in (losses, weights)
+        ]
         if not mean:
-            return computed("sum_of_losses", "a", (total,), losses.dtype)
+            return evaluate("sum_of_losses", "a", (total,), losses.dtype)
         snippet, attrs = "ti.select(c == ignore, 0, a / b)", {"ignore": ignore}
-        computed("shares_of_losses", snippet, (share, whole, classes), share.dtype, share, attrs)
-        return computed("mean_of_losses", "a / b", (total, whole), losses.dtype)
+        evaluate("shares_of_losses", snippet, (weights, total_weight, classes), weights.dtype, weights, attrs)
+        return evaluate("mean_of_losses", "a / b", (total, total_weight), losses.dtype)
     y = empty((), losses.dtype)
-    made = compiled("mean_of_losses" if mean else "sum_of_losses", *_text_of_sum(y.dtype, classes.dtype.name, mean))
-    check_rounds("losses", losses.size)
-    made(pointer(y), pointer(losses), pointer(share), pointer(classes), ignore, losses.size)
+    compiled_kernel = get_kernel(
+        "mean_of_losses" if mean else "sum_of_losses", *_sum_source(y.dtype, classes.dtype.name, mean)
+    )
+    check_serial_iterations("losses", losses.size)
+    compiled_kernel(
+        array_argument(y), array_argument(losses), array_argument(weights), array_argument(classes), ignore, losses.size
+    )
     return y
 
 
-@kernel("cross_entropy", DEVICE)
+@kernel("cross_entropy", TAICHI)
 def cross_entropy(a: Any, b: Any, c: Any, *, ignore_index: int, reduction: str) -> tuple[Any, ...]:
-    a, kept = in_rows(a), without(a.shape, 1, True)
-    more = {"top": empty(kept, a.dtype), "total": empty(kept, a.dtype)}
-    name, formula = "cross_entropy", f"{TOP}{_TOTAL}top_[i] = top\ntotal_[i] = ti.cast(s, {{type}})\n"
-    if wide_lines.in_rows_of(a, 1):
-        wide_lines.top_and_total(a, **more)
+    a, kept_shape = as_contiguous(a), drop_dim(a.shape, 1, True)
+    extra_arrays = {"top": empty(kept_shape, a.dtype), "total": empty(kept_shape, a.dtype)}
+    name, formula = "cross_entropy", f"{ROW_MAX}{_SUM_OF_EXP}top_[i] = top\ntotal_[i] = ti.cast(s, {{type}})\n"
+    if simd_lines.has_vector_rows(a, 1):
+        simd_lines.row_max_and_sum(a, **extra_arrays)
         name, formula = "cross_entropy_of_total", "top = top_[i]\ns = ti.cast(total_[i], ti.f64)\n"
     formula += "part = ti.log(s)\nbase = top\n"
-    made = _of_classes(name, formula, a, b, c, ignore_index, reduction, more)
-    return (*made, more["top"], more["total"])
+    outputs = _class_loss(name, formula, a, b, c, ignore_index, reduction, extra_arrays)
+    return (*outputs, extra_arrays["top"], extra_arrays["total"])
 
 
-@kernel("nll_loss", DEVICE)
+@kernel("nll_loss", TAICHI)
 def nll_loss(a: Any, b: Any, c: Any, *, ignore_index: int, reduction: str) -> tuple[Any, ...]:
-    return _of_classes("nll_loss", "part = {type}(0.0)\nbase = part\n", in_rows(a), b, c, ignore_index, reduction, {})
+    return _class_loss(
+        "nll_loss", "part = {type}(0.0)\nbase = part\n", as_contiguous(a), b, c, ignore_index, reduction, {}
+    )
 
 
-_BACKWARD = """top = top_[i]
+_BACKWARD_BODY = """top = top_[i]
 scale = up_[i * ups] * share_[i * shares]
 by = scale / total_[i]
 for k in range(n):
     y_[at + k * step] = ti.cast(ti.exp(a_[at + k * step] - top) * by, {type})
 y_[at + at_[i] * step] = ti.cast(y_[at + at_[i] * step] - scale, {type})
 """
-_AT = """scale = up_[i * ups] * share_[i * shares]
+_TARGET_BACKWARD_BODY = """scale = up_[i * ups] * share_[i * shares]
 y_[at + at_[i] * step] = ti.cast(y_[at + at_[i] * step] - scale, {type})
 """
 
 
-@kernel("cross_entropy_backward", DEVICE)
-def cross_entropy_backward(up: Any, a: Any, at: Any, share: Any, top: Any, total: Any) -> Any:
-    up = up if isinstance(up, np.ndarray) else _told((), share.dtype, up)
-    y = empty(a.shape, np.result_type(a.dtype, up.dtype, share.dtype))
-    up, share = (in_rows(x) if x.size == 1 else stretched_to(x, at.shape) for x in (up, share))
-    others = {"up": up, "share": share, "at": in_rows(at)}
-    scores = {"a": in_rows(a), "top": in_rows(top), "total": in_rows(total)}
-    name, body = "cross_entropy_backward", _BACKWARD
-    if wide_lines.in_rows_of(scores["a"], 1) and all(map(wide_lines.aligned, (y, top, total))):
-        by = computed("div", "a / b", (share.reshape(-1, 1), total.reshape(-1, 1)), y.dtype)
-        by = computed("mul", "a * b", (up.reshape(-1, 1), by), y.dtype)
-        ones = {"m": scores["top"], "b": by}
-        wide_lines.rows(name, {"a": scores["a"]}, y, wide_lines.Line("exp16(a - m) * b"), ones)
-        name, body, scores = f"{name}_at", _AT, {}
-    steps = {"ups": int(up.size > 1), "shares": int(share.size > 1)}
-    along(name, typed_as(body, y.dtype), a.shape, 1, y, {**others, **scores, **steps})
+@kernel("cross_entropy_backward", TAICHI)
+def cross_entropy_backward(grad: Any, a: Any, classes: Any, weights: Any, top: Any, total: Any) -> Any:
+    grad = grad if isinstance(grad, np.ndarray) else _constant_array((), weights.dtype, grad)
+    y = empty(a.shape, np.result_type(a.dtype, grad.dtype, weights.dtype))
+    grad, weights = (
+        as_contiguous(x) if x.size == 1 else broadcast_contiguous(x, classes.shape) for x in (grad, weights)
+    )
+    others = {"up": grad, "share": weights, "at": as_contiguous(classes)}
+    scores = {"a": as_contiguous(a), "top": as_contiguous(top), "total": as_contiguous(total)}
+    name, body = "cross_entropy_backward", _BACKWARD_BODY
+    if simd_lines.has_vector_rows(scores["a"], 1) and all(map(simd_lines.is_vector_aligned, (y, top, total))):
+        factor = evaluate("div", "a / b", (weights.reshape(-1, 1), total.reshape(-1, 1)), y.dtype)
+        factor = evaluate("mul", "a * b", (grad.reshape(-1, 1), factor), y.dtype)
+        row_arrays = {"m": scores["top"], "b": factor}
+        simd_lines.run_rows(name, {"a": scores["a"]}, y, simd_lines.LineSpec("exp16(a - m) * b"), row_arrays)
+        name, body, scores = f"{name}_at", _TARGET_BACKWARD_BODY, {}
+    steps = {"ups": int(grad.size > 1), "shares": int(weights.size > 1)}
+    run_lines(name, substitute_dtype(body, y.dtype), a.shape, 1, y, {**others, **scores, **steps})
     return y
 
 
-_SOFT = """s = ti.log(s)
+_SOFT_BODY = """s = ti.log(s)
 loss = ti.cast(0, ti.f64)
 for k in range(n):
     loss = loss + b_[at + k * step] * (s - (a_[at + k * step] - top))
@@ -169,22 +187,22 @@ y_[i] = ti.cast(loss, {type})
 """
 
 
-@kernel("soft_cross_entropy", DEVICE)
+@kernel("soft_cross_entropy", TAICHI)
 def soft_cross_entropy(a: Any, b: Any) -> Any:
-    y = empty(without(a.shape, 1), np.result_type(a, b))
-    body = typed_as(TOP + _TOTAL + _SOFT, y.dtype)
-    along("soft_cross_entropy", body, a.shape, 1, y, {"a": in_rows(a), "b": stretched_to(b, a.shape)})
+    y = empty(drop_dim(a.shape, 1), np.result_type(a, b))
+    body = substitute_dtype(ROW_MAX + _SUM_OF_EXP + _SOFT_BODY, y.dtype)
+    run_lines("soft_cross_entropy", body, a.shape, 1, y, {"a": as_contiguous(a), "b": broadcast_contiguous(b, a.shape)})
     return y
 
 
-@kernel("binary_cross_entropy", DEVICE)
+@kernel("binary_cross_entropy", TAICHI)
 def binary_cross_entropy(a: Any, b: Any) -> Any:
-    outside = computed("outside", "((a >= 0) & (a <= 1)) == 0", (a,), np.bool_)
-    complaint = ValueError, "binary_cross_entropy: all elements of input should be between 0 and 1"
-    refuse(a, lambda numbers: ~((numbers >= 0) & (numbers <= 1)), *complaint)
-    wrong = doubt(*complaint)
-    found = kernels_of("any")[DEVICE](outside, dim=None, keepdim=False)
-    computed("noted", "ti.max(a, b)", (wrong, found), wrong.dtype, wrong)
-    settle(wrong, *complaint)
+    outside = evaluate("outside", "((a >= 0) & (a <= 1)) == 0", (a,), np.bool_)
+    error_args = ValueError, "binary_cross_entropy: all elements of input should be between 0 and 1"
+    check_elements(a, lambda numbers: ~((numbers >= 0) & (numbers <= 1)), *error_args)
+    error_flag = error_slot(*error_args)
+    any_outside = get_kernels("any")[TAICHI](outside, dim=None, keepdim=False)
+    evaluate("noted", "ti.max(a, b)", (error_flag, any_outside), error_flag.dtype, error_flag)
+    check_slot(error_flag, *error_args)
     snippet = "(b - 1) * ti.max(log1p(a * -1), -100.0) - b * ti.max(ti.log(a), -100.0)"
-    return computed("binary_cross_entropy", snippet, (a, b), a.dtype)
+    return evaluate("binary_cross_entropy", snippet, (a, b), a.dtype)

@@ -17,254 +17,329 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.taichi.codegen import source
+from minigrad.backends.taichi.codegen.strided_walk import collapse_dimensions
 from minigrad.backends.taichi.codegen.tiles import (
     BLOCK,
-    DOTS,
+    DOT_TILE,
     LANES,
-    SERIAL,
-    Tiles,
-    dotting,
-    left_of,
-    packing,
-    tiling,
-    unit_of,
+    MAX_SERIAL_PRODUCTS,
+    TiledProduct,
+    dot_kernel,
+    left_operand,
+    packing_kernel,
+    tiled_kernel,
+    vector_unit,
 )
-from minigrad.backends.taichi.codegen.walks import collapsed
-from minigrad.backends.taichi.kernels import cuda_products
-from minigrad.backends.taichi.kernels.elementwise import computed, filled
-from minigrad.backends.taichi.kernels.reduction import reduced
-from minigrad.backends.taichi.kernels.shape import in_rows
-from minigrad.backends.taichi.runtime.array import DEVICE, LINE, address_of, empty, lasting, shaped
-from minigrad.backends.taichi.runtime.caches import cached
+from minigrad.backends.taichi.kernels import cuda_matmul
+from minigrad.backends.taichi.kernels.elementwise import evaluate, full
+from minigrad.backends.taichi.kernels.reduction import reduce_snippet
+from minigrad.backends.taichi.kernels.shape import as_contiguous
+from minigrad.backends.taichi.runtime.array import (
+    CACHE_LINE,
+    TAICHI,
+    address_argument,
+    empty,
+    register_constant,
+    reshape_owned,
+)
+from minigrad.backends.taichi.runtime.caches import arch_cache
 from minigrad.backends.taichi.runtime.kernel import Kernel
 from minigrad.backends.taichi.runtime.types import FLOAT
-from minigrad.core.dispatch import kernel, kernels_of
+from minigrad.core.dispatch import get_kernels, kernel
 from minigrad.core.shapes import broadcast_shapes
 
-__all__ = ["matmul", "times"]
+__all__ = ["matmul", "tiled_matmul"]
 
-STEPS = 4
-TILES = {(8, 1): 1.0, (8, 2): 1.74, (8, 3): 2.36} if source.ROOMY else {(6, 1): 1.0, (4, 1): 0.8}
+K_STEP = 4
+TILE_COSTS = {(8, 1): 1.0, (8, 2): 1.74, (8, 3): 2.36} if source.HAS_AVX512 else {(6, 1): 1.0, (4, 1): 0.8}
 """The rows and vectors of a tile, and its cost relative to the first. Its accumulators have to fit in registers."""
-PLAIN = 4096  # maximum multiplications for which a single reduction launch is faster
-LITTLE = 2**16  # maximum multiplications for which gathering is faster than packing
-FEW = 64  # maximum rows for which packing the columns does not pay off
-NARROW = 256  # maximum columns for which packing the rows does not pay off
-NEAR = 2**20  # bytes that stay in the cache regardless of their layout
-CHUNK = 2**18  # bytes of the left operand that are read for all columns, and stay in L2
-LONG = 1 << 14  # inner size of the partial products, accumulated in float64, of a product at least twice as deep
+MAX_PLAIN = 4096  # maximum multiplications for which a single reduction launch is faster
+MAX_GATHERED = 2**16  # maximum multiplications for which gathering is faster than packing
+MAX_UNPACKED_ROWS = 64  # maximum rows for which packing the columns does not pay off
+MAX_UNPACKED_COLUMNS = 256  # maximum columns for which packing the rows does not pay off
+CACHE_BYTES = 2**20  # bytes that stay in the cache regardless of their layout
+CHUNK_BYTES = 2**18  # bytes of the left operand that are read for all columns, and stay in L2
+MAX_INNER = 1 << 14  # inner size of the partial products, accumulated in float64, of a product at least twice as deep
 
 
-def _packed(x: Any, batches: int, width: int, size: int, depth: int, by: int, right: int, down: int) -> Any:
+def _pack(
+    x: Any, batches: int, width: int, size: int, depth: int, batch_stride: int, width_stride: int, depth_stride: int
+) -> Any:
     """Pack elements x[n * by + l * right + k * down], l < `size` and k < `depth`, into panels."""
-    made, count, numbers = _panels(x.dtype, address_of(x)[0] % LINE, batches, width, size, depth, by, right, down)
+    compiled_kernel, count, scalars = _packing_plan(
+        x.dtype,
+        address_argument(x)[0] % CACHE_LINE,
+        batches,
+        width,
+        size,
+        depth,
+        batch_stride,
+        width_stride,
+        depth_stride,
+    )
     out = empty((count,), x.dtype)
-    made.launch(address_of(out), address_of(x), *numbers)
+    compiled_kernel.launch(address_argument(out), address_argument(x), *scalars)
     return out
 
 
-@cached(4096)
-def _panels(
-    dtype: Any, odd: int, batches: int, width: int, size: int, depth: int, by: int, right: int, down: int
+@arch_cache(4096)
+def _packing_plan(
+    dtype: Any,
+    misalignment: int,
+    batches: int,
+    width: int,
+    size: int,
+    depth: int,
+    batch_stride: int,
+    width_stride: int,
+    depth_stride: int,
 ) -> tuple[Kernel, int, tuple[int, ...]]:
-    """Return the packing kernel, the size of its output and its scalar arguments; `odd` is the address modulo LINE."""
-    panels, deep, length = -(-size // width), -(-depth // STEPS) * STEPS, dtype.itemsize
-    count = batches * panels * deep * width
-    how, unit = "any", 1
-    if depth == deep:
-        each = unit_of(width)
-        if right == 1 and not (size % width or by % each or down % each or odd % (each * length)):
-            how, unit = "beside", each
-        elif down == 1 and not (by % 4 or right % 4 or odd % (4 * length)):
-            how, unit = "along", 4
-    made = packing(how, dtype, width, count <= 4 * source.SERIAL)
-    return made, count, (batches, panels, size, depth, deep, by // unit, right // unit, down // unit)
+    """Return the packing kernel, the size of its output and its scalar arguments; `misalignment` is the address modulo
+    LINE."""
+    panels, padded_depth, itemsize = -(-size // width), -(-depth // K_STEP) * K_STEP, dtype.itemsize
+    count = batches * panels * padded_depth * width
+    layout, unit = "any", 1
+    if depth == padded_depth:
+        vector_size = vector_unit(width)
+        if width_stride == 1 and not (
+            size % width
+            or batch_stride % vector_size
+            or depth_stride % vector_size
+            or misalignment % (vector_size * itemsize)
+        ):
+            layout, unit = "beside", vector_size
+        elif depth_stride == 1 and not (batch_stride % 4 or width_stride % 4 or misalignment % (4 * itemsize)):
+            layout, unit = "along", 4
+    compiled_kernel = packing_kernel(layout, dtype, width, count <= 4 * source.SERIAL_LIMIT)
+    return (
+        compiled_kernel,
+        count,
+        (batches, panels, size, depth, padded_depth, batch_stride // unit, width_stride // unit, depth_stride // unit),
+    )
 
 
-@cached(2)
+@arch_cache(2)
 def _zeros(dtype: Any) -> Any:
-    return lasting(filled((LANES[dtype],), dtype))
+    return register_constant(full((LANES[dtype],), dtype))
 
 
 class ProductPlan(NamedTuple):
-    """The plan of a product: the arguments of `_packed` for each operand to pack, and the launch."""
+    """The plan of a product: the arguments of `_pack` for each operand to pack, and the launch."""
 
     left: tuple[int, ...] | None
     right: tuple[int, ...] | None
     kernel: Kernel
-    numbers: np.ndarray[Any, Any]
-    memory: tuple[int, int, int]  # the address of `numbers`
+    scalars: np.ndarray[Any, Any]
+    scalars_pointer: tuple[int, int, int]  # the address of `scalars`
     tiles: int
 
 
-def _planned(made: Kernel, numbers: tuple[int, ...], tiles: int, left: Any = None, right: Any = None) -> ProductPlan:
-    kept = lasting(np.array(numbers, np.int32))
-    return ProductPlan(left, right, made, kept, (kept.ctypes.data, len(kept), 4), tiles)
+def _make_plan(
+    compiled_kernel: Kernel, scalars: tuple[int, ...], tiles: int, left: Any = None, right: Any = None
+) -> ProductPlan:
+    scalar_array = register_constant(np.array(scalars, np.int32))
+    return ProductPlan(
+        left, right, compiled_kernel, scalar_array, (scalar_array.ctypes.data, len(scalar_array), 4), tiles
+    )
 
 
 def _tile(m: int, right: int) -> tuple[int, int]:
     """Return the fastest tile for m rows and this many vectors of columns."""
-    return min(TILES, key=lambda tile: -(-m // tile[0]) * -(-right // tile[1]) * TILES[tile])
+    return min(TILE_COSTS, key=lambda tile: -(-m // tile[0]) * -(-right // tile[1]) * TILE_COSTS[tile])
 
 
-@cached(4096)
+@arch_cache(4096)
 def _plan(
-    dtype: Any, m: int, n: int, depth: int, count: int, odd_a: int, odd: int, by_a: int, down_a: int, right_a: int,
-    by_b: int, down_b: int, right_b: int, biased: bool,
+    dtype: Any, m: int, n: int, depth: int, count: int, misalignment_a: int, misalignment_b: int,
+    batch_a: int, row_a: int, col_a: int, batch_b: int, row_b: int, col_b: int, biased: bool,
 ) -> ProductPlan:  # fmt: skip
-    """Plan `count` products (m, depth) @ (depth, n) with these strides; `odd` is the address of b modulo LINE."""
-    lanes, length, work = LANES[dtype], dtype.itemsize, count * m * n * depth
-    along = (by_a, down_a, by_b, right_b)
-    lie_along = right_a == down_b == 1 and not (odd_a or odd or depth % lanes or any(step % lanes for step in along))
-    if lie_along and m * n * 8 < depth * (m + n) and depth <= BLOCK * lanes:
-        down, across = -(-m // DOTS[0]), -(-n // DOTS[1])
-        numbers = (down, across, m, n, depth // lanes, *[step // lanes for step in along], int(biased), 1)
-        return _planned(dotting(dtype, work <= SERIAL), numbers, count * down * across)
-    near = m * depth * length <= NEAR
-    left, gathered = "panels", False
+    """Plan `count` products (m, depth) @ (depth, n) with these strides; a misalignment is an address modulo LINE."""
+    lanes, itemsize, work = LANES[dtype], dtype.itemsize, count * m * n * depth
+    k_strides = (batch_a, row_a, batch_b, col_b)
+    k_contiguous = col_a == row_b == 1 and not (
+        misalignment_a or misalignment_b or depth % lanes or any(step % lanes for step in k_strides)
+    )
+    if k_contiguous and m * n * 8 < depth * (m + n) and depth <= BLOCK * lanes:
+        down, across = -(-m // DOT_TILE[0]), -(-n // DOT_TILE[1])
+        scalars = (down, across, m, n, depth // lanes, *[step // lanes for step in k_strides], int(biased), 1)
+        return _make_plan(dot_kernel(dtype, work <= MAX_SERIAL_PRODUCTS), scalars, count * down * across)
+    left_in_cache = m * depth * itemsize <= CACHE_BYTES
+    left_mode, gathers_right = "panels", False
     tile = _tile(m, -(-n // lanes))
-    high, unit = tile[0], unit_of(tile[0])
-    if near and down_a == 1 and not (odd_a or m % high or right_a % unit or by_a % unit or depth % 4):
-        left = "columns"
-    elif source.ROOMY and near and n <= NARROW and right_a == 1 and not (odd_a or depth % 8 or down_a % 8 or by_a % 8):
-        left = "rows"
-    aligned = right_b == 1 and not (n % lanes or down_b % lanes or by_b % lanes or odd)
-    direct = aligned and (left != "panels" or depth % STEPS == 0) and (m <= FEW or depth * n * length <= NEAR)
-    if work <= LITTLE and (left == "panels" or not direct):
-        left, gathered = "any", not aligned
-    if gathered or left in ("rows", "any"):
-        high, tile = tile[0], (tile[0], 1)
-    lay_a = (count if by_a else 1, high, m, depth, by_a, down_a, right_a) if left == "panels" else None
-    lay_b = (count if by_b else 1, lanes, n, depth, by_b, right_b, down_b) if not direct and left != "any" else None
-    rows, right, deep = -(-m // high), -(-n // lanes), -(-depth // STEPS) * STEPS
-    steps, seen = left_of(left, high)[:2]
-    reads_a = (by_a // seen, down_a // seen, right_a // seen)
-    if lay_a:
-        reads_a = (rows * deep * (by_a != 0), 0, 0)
-    if lay_b:
-        reads_b = (right * deep * (by_b != 0), 1, deep, 0)
+    tile_rows, unit = tile[0], vector_unit(tile[0])
+    columns_fit = not (misalignment_a or m % tile_rows or col_a % unit or batch_a % unit or depth % 4)
+    rows_fit = source.HAS_AVX512 and not (misalignment_a or depth % 8 or row_a % 8 or batch_a % 8)
+    if left_in_cache and row_a == 1 and columns_fit:
+        left_mode = "columns"
+    elif left_in_cache and col_a == 1 and rows_fit and n <= MAX_UNPACKED_COLUMNS:
+        left_mode = "rows"
+    aligned = col_b == 1 and not (n % lanes or row_b % lanes or batch_b % lanes or misalignment_b)
+    direct_right = (
+        aligned
+        and (left_mode != "panels" or depth % K_STEP == 0)
+        and (m <= MAX_UNPACKED_ROWS or depth * n * itemsize <= CACHE_BYTES)
+    )
+    if work <= MAX_GATHERED and (left_mode == "panels" or not direct_right):
+        left_mode, gathers_right = "any", not aligned
+    if gathers_right or left_mode in ("rows", "any"):
+        tile_rows, tile = tile[0], (tile[0], 1)
+    pack_a = (count if batch_a else 1, tile_rows, m, depth, batch_a, row_a, col_a) if left_mode == "panels" else None
+    packs_right = not direct_right and left_mode != "any"
+    pack_b = (count if batch_b else 1, lanes, n, depth, batch_b, col_b, row_b) if packs_right else None
+    rows, right, padded_depth = -(-m // tile_rows), -(-n // lanes), -(-depth // K_STEP) * K_STEP
+    steps, load_width = left_operand(left_mode, tile_rows)[:2]
+    reads_a = (batch_a // load_width, row_a // load_width, col_a // load_width)
+    if pack_a:
+        reads_a = (rows * padded_depth * (batch_a != 0), 0, 0)
+    if pack_b:
+        reads_b = (right * padded_depth * (batch_b != 0), 1, padded_depth, 0)
     else:
-        reads_b = (by_b, down_b, 0, right_b) if gathered else (by_b // lanes, down_b // lanes, 1, 0)
-    chunks = -(-m * depth * length // CHUNK)
+        reads_b = (batch_b, row_b, 0, col_b) if gathers_right else (batch_b // lanes, row_b // lanes, 1, 0)
+    chunks = -(-m * depth * itemsize // CHUNK_BYTES)
     down, across = -(-rows // chunks), -(-right // tile[1])
-    rounds = deep if left == "panels" else -(-depth // steps)
-    made = tiling(Tiles(dtype, left, gathered, tile, n % lanes == 0, rounds * steps <= BLOCK, work <= SERIAL))
-    numbers = (down, chunks, rows, right, across, m, n, rounds, *reads_a, *reads_b, int(biased), 1)
-    return _planned(made, numbers, count * chunks * across * down, lay_a, lay_b)
+    rounds = padded_depth if left_mode == "panels" else -(-depth // steps)
+    compiled_kernel = tiled_kernel(
+        TiledProduct(
+            dtype, left_mode, gathers_right, tile, n % lanes == 0, rounds * steps <= BLOCK, work <= MAX_SERIAL_PRODUCTS
+        )
+    )
+    scalars = (down, chunks, rows, right, across, m, n, rounds, *reads_a, *reads_b, int(biased), 1)
+    return _make_plan(compiled_kernel, scalars, count * chunks * across * down, pack_a, pack_b)
 
 
-def _batched(x: Any, batch: tuple[int, ...]) -> tuple[Any, int]:
+def _collapse_batch(x: Any, batch: tuple[int, ...]) -> tuple[Any, int]:
     """Broadcast the leading dimensions of `x` to `batch`, copying unless one stride steps through all of them.
 
     Return `x` and that stride, in elements.
     """
     if x.ndim == 2:
         return x, 0
-    wide = np.broadcast_to(x, (*batch, *x.shape[-2:]), subok=True)
-    _, (steps,) = collapsed(batch, [[by // x.itemsize for by in wide.strides[:-2]]])
+    broadcasted = np.broadcast_to(x, (*batch, *x.shape[-2:]), subok=True)
+    _, (steps,) = collapse_dimensions(batch, [[by // x.itemsize for by in broadcasted.strides[:-2]]])
     if len(steps) == 1:
         return x, steps[0]
-    return in_rows(wide.view(x.__class__)), x.shape[-2] * x.shape[-1]
+    return as_contiguous(broadcasted.view(x.__class__)), x.shape[-2] * x.shape[-1]
 
 
-def times(a: Any, b: Any, bias: Any = None) -> Any:
+def tiled_matmul(a: Any, b: Any, bias: Any = None) -> Any:
     """Return a @ b + bias for floats, by tiles."""
-    (m, depth), n, length = a.shape[-2:], b.shape[-1], a.itemsize
+    (m, depth), n, itemsize = a.shape[-2:], b.shape[-1], a.itemsize
     batch: tuple[int, ...] = ()
-    by_a = by_b = 0
+    batch_stride_a = batch_stride_b = 0
     if a.ndim > 2 or b.ndim > 2:
         batch = broadcast_shapes(a.shape[:-2], b.shape[:-2], op="matmul")
-        (a, by_a), (b, by_b) = _batched(a, batch), _batched(b, batch)
-    early = (
+        (a, batch_stride_a), (b, batch_stride_b) = _collapse_batch(a, batch), _collapse_batch(b, batch)
+    fuses_bias = (
         bias is not None
         and bias.shape == (n,)
         and bias.flags.c_contiguous
-        and not (n % LANES[a.dtype] or address_of(bias)[0] % LINE)
+        and not (n % LANES[a.dtype] or address_argument(bias)[0] % CACHE_LINE)
     )
     (down_a, right_a), (down_b, right_b) = a.strides[-2:], b.strides[-2:]
-    count, odds = prod(batch), (address_of(a)[0] % LINE, address_of(b)[0] % LINE)
-    steps = (by_a, down_a // length, right_a // length, by_b, down_b // length, right_b // length)
-    plan = _plan(a.dtype, m, n, depth, count, *odds, *steps, early)
-    left = _packed(a, *plan.left) if plan.left else a
-    right = _packed(b, *plan.right) if plan.right else b
+    count, misalignments = prod(batch), (address_argument(a)[0] % CACHE_LINE, address_argument(b)[0] % CACHE_LINE)
+    steps = (
+        batch_stride_a,
+        down_a // itemsize,
+        right_a // itemsize,
+        batch_stride_b,
+        down_b // itemsize,
+        right_b // itemsize,
+    )
+    plan = _plan(a.dtype, m, n, depth, count, *misalignments, *steps, fuses_bias)
+    left = _pack(a, *plan.left) if plan.left else a
+    right = _pack(b, *plan.right) if plan.right else b
     out = empty((*batch, m, n), a.dtype)
-    start = bias if early else _zeros(a.dtype)
-    plan.kernel.launch(address_of(out), address_of(left), address_of(right), address_of(start), plan.memory, plan.tiles)
-    if bias is not None and not early:
-        out = computed("add", "a + b", (out, bias), out.dtype, out)
+    start = bias if fuses_bias else _zeros(a.dtype)
+    plan.kernel.launch(
+        address_argument(out),
+        address_argument(left),
+        address_argument(right),
+        address_argument(start),
+        plan.scalars_pointer,
+        plan.tiles,
+    )
+    if bias is not None and not fuses_bias:
+        out = evaluate("add", "a + b", (out, bias), out.dtype, out)
     return out
 
 
-def _batches(a: Any, b: Any) -> int:
+def _batch_size(a: Any, b: Any) -> int:
     return int(max(prod(a.shape[:-2]), prod(b.shape[:-2])))
 
 
-def _by_blocks(a: Any, b: Any, bias: Any) -> Any:
+def _cuda_matmul(a: Any, b: Any, bias: Any) -> Any:
     """Return a @ b + bias on CUDA."""
     batch = () if a.ndim == b.ndim == 2 else broadcast_shapes(a.shape[:-2], b.shape[:-2], op="matmul")
-    parts = 1 if batch else cuda_products.parts(len(a), b.shape[1], len(b))
-    if parts > 1:
-        some = len(b) // parts
-        by_a, by_b = some * a.strides[1] // a.itemsize, some * b.strides[0] // b.itemsize
+    splits = 1 if batch else cuda_matmul.split_k(len(a), b.shape[1], len(b))
+    if splits > 1:
+        split_depth = len(b) // splits
+        batch_stride_a, batch_stride_b = (
+            split_depth * a.strides[1] // a.itemsize,
+            split_depth * b.strides[0] // b.itemsize,
+        )
         products = [
-            *cuda_products.times(a[:, :some], b[:some], (parts,), by_a, by_b),
+            *cuda_matmul.block_matmul(a[:, :split_depth], b[:split_depth], (splits,), batch_stride_a, batch_stride_b),
             *([] if bias is None else [bias]),
         ]
-        return computed("matmul_parts", " + ".join(source.LETTERS[: len(products)]), products, a.dtype)
-    (a, by_a), (b, by_b) = _batched(a, batch), _batched(b, batch)
-    early = bias if bias is not None and bias.shape == b.shape[-1:] and bias.flags.c_contiguous else None
-    out = cuda_products.times(a, b, batch, by_a, by_b, early)
-    return out if bias is early else computed("add", "a + b", (out, bias), out.dtype, out)
+        return evaluate("matmul_parts", " + ".join(source.LETTERS[: len(products)]), products, a.dtype)
+    (a, batch_stride_a), (b, batch_stride_b) = _collapse_batch(a, batch), _collapse_batch(b, batch)
+    fused_bias = bias if bias is not None and bias.shape == b.shape[-1:] and bias.flags.c_contiguous else None
+    out = cuda_matmul.block_matmul(a, b, batch, batch_stride_a, batch_stride_b, fused_bias)
+    return out if bias is fused_bias else evaluate("add", "a + b", (out, bias), out.dtype, out)
 
 
-def _product(a: Any, b: Any, bias: Any = None) -> Any:
+def _matmul(a: Any, b: Any, bias: Any = None) -> Any:
     (m, depth), n = a.shape[-2:], b.shape[-1]
-    tiled = source.VECTORIZED and a.dtype == b.dtype and a.dtype in LANES and min(m, n) > 1
-    if tiled and _batches(a, b) * m * depth * n > PLAIN:
-        return times(a, b, bias)
-    if a.dtype == b.dtype == FLOAT and cuda_products.serves_product(m, n, depth, _batches(a, b)):
-        return _by_blocks(a, b, bias)
+    use_tiles = source.VECTORIZED and a.dtype == b.dtype and a.dtype in LANES and min(m, n) > 1
+    if use_tiles and _batch_size(a, b) * m * depth * n > MAX_PLAIN:
+        return tiled_matmul(a, b, bias)
+    if a.dtype == b.dtype == FLOAT and cuda_matmul.can_use_tiles(m, n, depth, _batch_size(a, b)):
+        return _cuda_matmul(a, b, bias)
     dtype = np.result_type(a.dtype, b.dtype)
-    ends = "(s == 0) == 0" if dtype.kind == "b" else "s"
+    epilogue = "(s == 0) == 0" if dtype.kind == "b" else "s"
     dim = max(a.ndim, b.ndim) - 1
-    out = reduced("matmul", "sum", "a * b", (a[..., None], b[..., None, :, :]), (dim,), False, dtype, ends)
-    return out if bias is None else computed("add", "a + b", (out, bias), out.dtype, out)
+    out = reduce_snippet("matmul", "sum", "a * b", (a[..., None], b[..., None, :, :]), (dim,), False, dtype, epilogue)
+    return out if bias is None else evaluate("add", "a + b", (out, bias), out.dtype, out)
 
 
-@kernel("matmul", DEVICE)
+@kernel("matmul", TAICHI)
 def matmul(a: Any, b: Any) -> Any:
     """Multiply matrices; all dimensions but the last two are batch dimensions, which broadcast."""
-    whole = a.shape[-1] // LONG * LONG
-    if whole <= LONG or not source.VECTORIZED:
-        return _product(a, b)
-    left = a[..., :whole].reshape(*a.shape[:-1], -1, LONG).swapaxes(-2, -3)
-    parts = _product(left, b[..., :whole, :].reshape(*b.shape[:-2], -1, LONG, b.shape[-1]))
-    y = reduced("sum", "sum", "a", (parts,), (parts.ndim - 3,), False, parts.dtype)
-    return y if whole == a.shape[-1] else kernels_of("add")[DEVICE](y, _product(a[..., whole:], b[..., whole:, :]))
+    split_depth = a.shape[-1] // MAX_INNER * MAX_INNER
+    if split_depth <= MAX_INNER or not source.VECTORIZED:
+        return _matmul(a, b)
+    left = a[..., :split_depth].reshape(*a.shape[:-1], -1, MAX_INNER).swapaxes(-2, -3)
+    partials = _matmul(left, b[..., :split_depth, :].reshape(*b.shape[:-2], -1, MAX_INNER, b.shape[-1]))
+    y = reduce_snippet("sum", "sum", "a", (partials,), (partials.ndim - 3,), False, partials.dtype)
+    return (
+        y
+        if split_depth == a.shape[-1]
+        else get_kernels("add")[TAICHI](y, _matmul(a[..., split_depth:], b[..., split_depth:, :]))
+    )
 
 
-@kernel("linear", DEVICE)
+@kernel("linear", TAICHI)
 def linear(a: Any, b: Any, c: Any) -> Any:
-    rows = a if a.ndim == 2 else kernels_of("reshape")[DEVICE](a, shape=(prod(a.shape[:-1]), a.shape[-1]))
-    out = _product(rows, b.T, c)
-    return out if a.ndim == 2 else shaped(out, (*a.shape[:-1], len(b)))
+    rows = a if a.ndim == 2 else get_kernels("reshape")[TAICHI](a, shape=(prod(a.shape[:-1]), a.shape[-1]))
+    out = _matmul(rows, b.T, c)
+    return out if a.ndim == 2 else reshape_owned(out, (*a.shape[:-1], len(b)))
 
 
-@kernel("contract", DEVICE)
+@kernel("contract", TAICHI)
 def contract(a: Any, b: Any, *, left: str, right: str, result: str) -> Any:
     """Contract by one batched matmul, (both, only in a, summed) @ (both, summed, only in b)."""
-    both, summed = [k for k in result if k in left and k in right], [k for k in left if k not in result]
-    mine, its = [k for k in result if k not in right], [k for k in result if k not in left]
-    if both + its + mine == list(result):  # in this order, the result is contiguous
-        a, b, left, right, mine, its = b, a, right, left, its, mine
-    a = a.transpose([left.index(k) for k in both + mine + summed])
-    b = b.transpose([right.index(k) for k in both + summed + its])
-    n, m = len(both), len(mine)
-    batch, rows, inner, columns = a.shape[:n], a.shape[n : n + m], a.shape[n + m :], b.shape[n + len(summed) :]
-    reshape = kernels_of("reshape")[DEVICE]
+    batch_labels, contracted = [k for k in result if k in left and k in right], [k for k in left if k not in result]
+    left_only, right_only = [k for k in result if k not in right], [k for k in result if k not in left]
+    if batch_labels + right_only + left_only == list(result):  # in this order, the result is contiguous
+        a, b, left, right, left_only, right_only = b, a, right, left, right_only, left_only
+    a = a.transpose([left.index(k) for k in batch_labels + left_only + contracted])
+    b = b.transpose([right.index(k) for k in batch_labels + contracted + right_only])
+    n, m = len(batch_labels), len(left_only)
+    batch, rows, inner, columns = a.shape[:n], a.shape[n : n + m], a.shape[n + m :], b.shape[n + len(contracted) :]
+    reshape = get_kernels("reshape")[TAICHI]
     a = reshape(a, shape=(*batch, prod(rows), prod(inner)))
     b = reshape(b, shape=(*batch, prod(inner), prod(columns)))
-    y = matmul(a, b) if summed else kernels_of("mul")[DEVICE](a, b)
-    found, shape = both + mine + its, batch + rows + columns
-    y = y if y.shape == shape else shaped(y, shape)
-    return y if found == list(result) else y.transpose([found.index(k) for k in result])
+    y = matmul(a, b) if contracted else get_kernels("mul")[TAICHI](a, b)
+    labels, shape = batch_labels + left_only + right_only, batch + rows + columns
+    y = y if y.shape == shape else reshape_owned(y, shape)
+    return y if labels == list(result) else y.transpose([labels.index(k) for k in result])

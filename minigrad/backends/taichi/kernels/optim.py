@@ -13,25 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.numpy.optim import rectified
+from minigrad.backends.numpy.optim import rectification
 from minigrad.backends.taichi.codegen import source
-from minigrad.backends.taichi.codegen.functions import needed, packed
-from minigrad.backends.taichi.codegen.walks import walk_of
-from minigrad.backends.taichi.kernels.elementwise import filled, put
-from minigrad.backends.taichi.runtime.array import DEVICE, LINE, empty, pointer, room_of
-from minigrad.backends.taichi.runtime.caches import Remembered
-from minigrad.backends.taichi.runtime.kernel import compiled
+from minigrad.backends.taichi.codegen.functions import required_functions, to_vector_form
+from minigrad.backends.taichi.codegen.strided_walk import compute_walk
+from minigrad.backends.taichi.kernels.elementwise import copy_into, full
+from minigrad.backends.taichi.runtime.array import CACHE_LINE, TAICHI, array_argument, empty, owned_bytes
+from minigrad.backends.taichi.runtime.caches import ArchDict
+from minigrad.backends.taichi.runtime.kernel import get_kernel
 from minigrad.backends.taichi.runtime.types import FLOAT
-from minigrad.backends.taichi.runtime.vector_functions import typed
+from minigrad.backends.taichi.runtime.vector_functions import cast_literals
 from minigrad.core.dispatch import kernel
 from minigrad.core.shapes import broadcast_shapes
 
 __all__: list[str] = []
 
-VECTORS = -1  # form of a kernel vectorised by 16; 0 is contiguous, a positive form is the number of dimensions
-_kernels: dict[Any, Any] = Remembered()
+VECTORISED = -1  # form of a kernel vectorised by 16; 0 is contiguous, a positive form is the number of dimensions
+_kernels: dict[Any, Any] = ArchDict()
 
-SERIAL = 1 << 17  # maximum elements for one core: updates are memory-bound, so a second core does not pay off
+MAX_SERIAL = 1 << 17  # maximum elements for one core: updates are memory-bound, so a second core does not pay off
 MOMENTS = "m = m + (grad - m) * rest1\nv = v + (grad * grad - v) * rest2\n"
 ADAM = f"{MOMENTS}p = p - m * rate / (ti.sqrt(v) + eps)"
 AMSGRAD = f"{MOMENTS}w = ti.select(v < w, w, v)\np = p - m * rate / (ti.sqrt(w) + eps)"
@@ -51,67 +51,71 @@ p = ti.select(way > 0, p - lr, ti.select(way < 0, p + lr, p))
 m = m + (grad - m) * rest2"""
 
 
-def _updated(
-    name: str, lines: str, names: Sequence[str], arrays: Sequence[Any], numbers: Mapping[str, float], out: Any
+def _apply_update(
+    name: str, lines: str, names: Sequence[str], arrays: Sequence[Any], scalars: Mapping[str, float], out: Any
 ) -> Any:
     """Return the updated parameter and optimizer state, in `out` or in new arrays."""
-    before = (arrays[0], *arrays[2:])
-    after = (out,) if isinstance(out, np.ndarray) else out
-    if after is None:
+    old_arrays = (arrays[0], *arrays[2:])
+    new_arrays = (out,) if isinstance(out, np.ndarray) else out
+    if new_arrays is None:
         shape = broadcast_shapes(*[x.shape for x in arrays if isinstance(x, np.ndarray)], op=name)
         dtype = next(x.dtype for x in arrays if isinstance(x, np.ndarray))
-        after = tuple([empty(shape, dtype) for _ in before])
-    for x, y in zip(before, after, strict=True):
+        new_arrays = tuple([empty(shape, dtype) for _ in old_arrays])
+    for x, y in zip(old_arrays, new_arrays, strict=True):
         if x is not y:
-            put(y, x)
-    p, grad = after[0], arrays[1]
+            copy_into(y, x)
+    p, grad = new_arrays[0], arrays[1]
     if not isinstance(grad, np.ndarray):
-        grad = filled(p.shape, p.dtype, grad)
+        grad = full(p.shape, p.dtype, grad)
     if p.size:
-        _launch(name, lines, names, (p, grad, *after[1:]), numbers)
+        _launch(name, lines, names, (p, grad, *new_arrays[1:]), scalars)
     if out is not None:
         return out
-    return after if len(after) > 1 else p
+    return new_arrays if len(new_arrays) > 1 else p
 
 
-def _launch(name: str, lines: str, names: Sequence[str], arrays: Sequence[Any], numbers: Mapping[str, float]) -> None:
+def _launch(name: str, lines: str, names: Sequence[str], arrays: Sequence[Any], scalars: Mapping[str, float]) -> None:
     p = arrays[0]
     shape, size, form = p.shape, p.size, 0
     counts: tuple[int, ...] = (size,)
     for x in arrays:
         if not (x.address or x.flags.c_contiguous) or x.shape != shape:
-            walk = walk_of(shape, *[(x.shape, x.strides, x.itemsize) for x in arrays])
-            if not walk.flat:
+            walk = compute_walk(shape, *[(x.shape, x.strides, x.itemsize) for x in arrays])
+            if not walk.is_flat:
                 form, counts = walk.dims, walk.numbers
             break
-    at = [pointer(x) for x in arrays]
+    pointers = [array_argument(x) for x in arrays]
     if not form and source.VECTORIZED and p.dtype == FLOAT:
-        places, ours = 0, True
-        for one, x in zip(at, arrays, strict=True):
-            places |= one[0]
-            ours = ours and (x.address or room_of(x) == x.nbytes)
-        if places % LINE == 0 and (size % source.WIDE == 0 or ours):  # else it would write past the end of the block
-            form, counts = VECTORS, (-(-size // source.WIDE),)
-    serial = size <= (SERIAL if form == VECTORS else source.SERIAL)
+        addresses, owns_blocks = 0, True
+        for one, x in zip(pointers, arrays, strict=True):
+            addresses |= one[0]
+            owns_blocks = owns_blocks and (x.address or owned_bytes(x) == x.nbytes)
+        if addresses % CACHE_LINE == 0 and (
+            size % source.VECTOR_SIZE == 0 or owns_blocks
+        ):  # else it would write past the end of the block
+            form, counts = VECTORISED, (-(-size // source.VECTOR_SIZE),)
+    serial = size <= (MAX_SERIAL if form == VECTORISED else source.SERIAL_LIMIT)
     key = name, lines, p.dtype, form, serial
-    made = _kernels.get(key)
-    if made is None:
-        text = _text(name, lines, names, tuple(numbers), p.dtype.name, form, serial)
-        made = _kernels[key] = compiled(name, *text)
-        if form == VECTORS or (not form and not source.VECTORIZED and p.dtype == FLOAT):
-            takes = [source.Taken("a", x, p.dtype.name) for x in names]
-            takes += [source.Taken("f", x, p.dtype.name) for x in numbers]
-            made.work = source.Work(lines, tuple(takes), (), writes=tuple([x for x in names if x != "grad"]))
-    made.launch(*at, *numbers.values(), *counts)
+    compiled_kernel = _kernels.get(key)
+    if compiled_kernel is None:
+        code = _update_source(name, lines, names, tuple(scalars), p.dtype.name, form, serial)
+        compiled_kernel = _kernels[key] = get_kernel(name, *code)
+        if form == VECTORISED or (not form and not source.VECTORIZED and p.dtype == FLOAT):
+            params = [source.KernelArgument("a", x, p.dtype.name) for x in names]
+            params += [source.KernelArgument("f", x, p.dtype.name) for x in scalars]
+            compiled_kernel.work = source.Computation(
+                lines, tuple(params), (), written=tuple([x for x in names if x != "grad"])
+            )
+    compiled_kernel.launch(*pointers, *scalars.values(), *counts)
 
 
-def _text(
-    name: str, lines: str, arrays: Sequence[str], numbers: Sequence[str], dtype: str, form: int, serial: bool
+def _update_source(
+    name: str, lines: str, arrays: Sequence[str], scalar_names: Sequence[str], dtype: str, form: int, serial: bool
 ) -> tuple[str, str]:
     """Return the source of an update and the kinds of its arguments: arrays, scalars, then sizes as in `source`."""
-    work, wide = source.TI[dtype], source.WIDE if form == VECTORS else 1
+    compute_type, width = source.TAICHI_NAMES[dtype], source.VECTOR_SIZE if form == VECTORISED else 1
     lines, counts, count, head, indent = lines.replace("\n", f"\n{' ' * 8}"), ["n"], "n", "", " " * 8
-    place = dict.fromkeys(arrays, "i")
+    offsets = dict.fromkeys(arrays, "i")
     if form > 0:
         dims = range(form)
         counts = [f"{x}{k}" for x in arrays for k in dims] + [f"n{k}" for k in dims]
@@ -120,45 +124,53 @@ def _text(
             f"{indent}i{k} = rest_i % n{k}\n{indent}rest_i = rest_i // n{k}\n" for k in reversed(dims)
         )
         head += "".join(f"{indent}{x}_at = {' + '.join(f'i{k} * {x}{k}' for k in dims)}\n" for x in arrays)
-        place = {x: f"{x}_at" for x in arrays}
-    loop, end, given = head, "", list(numbers)
-    if wide > 1:
-        lines, given = packed(lines).replace("\n", f"\n{' ' * 4}"), [f"{x}_" for x in numbers]
-        count = f"(n + {source.STRETCH - 1}) // {source.STRETCH}"
-        loop = "".join(f"{indent}{x} = ti.Vector([{x}_ for j in range({wide})])\n" for x in numbers)
-        loop += f"{indent}for i in range(t * {source.STRETCH}, ti.min(n, (t + 1) * {source.STRETCH})):\n"
+        offsets = {x: f"{x}_at" for x in arrays}
+    loop, end, scalar_params = head, "", list(scalar_names)
+    if width > 1:
+        lines, scalar_params = to_vector_form(lines).replace("\n", f"\n{' ' * 4}"), [f"{x}_" for x in scalar_names]
+        count = f"(n + {source.VECTORS_PER_ITERATION - 1}) // {source.VECTORS_PER_ITERATION}"
+        loop = "".join(f"{indent}{x} = ti.Vector([{x}_ for j in range({width})])\n" for x in scalar_names)
+        loop += (
+            f"{indent}for i in range(t * {source.VECTORS_PER_ITERATION}, ti.min(n, (t + 1) * "
+            f"{source.VECTORS_PER_ITERATION})):\n"
+        )
         indent = " " * 12
     for x in arrays:
-        loop += f"{indent}{x} = {x}_[{place[x]}]\n"
-        end += f"{indent}{x}_[{place[x]}] = {x}\n" if x != "grad" else ""
-    body = typed(f"{loop}{indent}{lines}\n{end}", work)
-    arguments = [f"{x}_: {source.array_of(dtype, wide)}" for x in arrays]
-    arguments += [f"{x}: ti.{work}" for x in given] + [f"{x}: ti.i32" for x in counts]
-    once = source.ONCE if serial else ""
-    whole = source.spread(count, body, serial) if wide > 1 else f"{once}    for i in range({count}):\n{body}"
-    text = f"{needed(body, work, wide > 1)}@ti.kernel\ndef {name}_kernel(\n    {', '.join(arguments)}\n):\n{whole}"
-    return text, "a" * len(arrays) + "f" * len(numbers) + "i" * len(counts)
+        loop += f"{indent}{x} = {x}_[{offsets[x]}]\n"
+        end += f"{indent}{x}_[{offsets[x]}] = {x}\n" if x != "grad" else ""
+    body = cast_literals(f"{loop}{indent}{lines}\n{end}", compute_type)
+    arguments = [f"{x}_: {source.array_annotation(dtype, width)}" for x in arrays]
+    arguments += [f"{x}: ti.{compute_type}" for x in scalar_params] + [f"{x}: ti.i32" for x in counts]
+    once = source.SERIALIZE if serial else ""
+    loop_code = (
+        source.parallel_loop(count, body, serial) if width > 1 else f"{once}    for i in range({count}):\n{body}"
+    )
+    code = (
+        f"{required_functions(body, compute_type, width > 1)}@ti.kernel\ndef {name}_kernel(\n"
+        f"    {', '.join(arguments)}\n):\n{loop_code}"
+    )
+    return code, "a" * len(arrays) + "f" * len(scalar_names) + "i" * len(counts)
 
 
 Update = Callable[..., tuple[str, dict[str, float]]]
 
 
-def _register(name: str, memory: str) -> Callable[[Update], Update]:
+def _register(name: str, state_names: str) -> Callable[[Update], Update]:
     """Register the kernel of an update, given as a function from attributes to source lines and their scalars."""
-    names = ("p", "grad", *memory)
+    names = ("p", "grad", *state_names)
 
     def register(update: Update) -> Update:
         def run(*arrays: Any, out: Any = None, **attrs: Any) -> Any:
             lines, numbers = update(**attrs)
-            return _updated(name, lines, names, arrays, numbers, out)
+            return _apply_update(name, lines, names, arrays, numbers, out)
 
-        kernel(name, DEVICE)(run)
+        kernel(name, TAICHI)(run)
         return update
 
     return register
 
 
-def _begun(weight_decay: float, maximize: bool, keep: float | None = None) -> Any:
+def _first_lines(weight_decay: float, maximize: bool, keep: float | None = None) -> Any:
     """Return the first lines, the sign of the gradient and weight decay, and their scalars, omitting no-ops.
 
     Decoupled weight decay multiplies the parameter by `keep`.
@@ -173,21 +185,21 @@ def _begun(weight_decay: float, maximize: bool, keep: float | None = None) -> An
 
 @_register("sgd_step", "")
 def _(lr: float, weight_decay: float, maximize: bool) -> Any:
-    first, numbers = _begun(weight_decay, maximize)
+    first, numbers = _first_lines(weight_decay, maximize)
     return f"{first}p = p - grad * lr", {**numbers, "lr": lr}
 
 
 @_register("momentum_step", "b")
 def _(lr: float, momentum: float, dampening: float, nesterov: bool, weight_decay: float, maximize: bool) -> Any:
-    first, numbers = _begun(weight_decay, maximize)
+    first, numbers = _first_lines(weight_decay, maximize)
     way = "(grad + b * momentum)" if nesterov else "b"
     lines = f"{first}b = b * momentum + grad * rest\np = p - {way} * lr"
     return lines, {**numbers, "lr": lr, "momentum": momentum, "rest": 1 - dampening}
 
 
-def _of_moments(
+def _with_moments(
     lines: str,
-    numbers: dict[str, float],
+    scalars: dict[str, float],
     lr: float,
     beta1: float,
     beta2: float,
@@ -196,14 +208,14 @@ def _of_moments(
     maximize: bool,
 ) -> tuple[str, dict[str, float]]:
     """Return an update with moving averages, of which `lines` are the main part."""
-    first, more = _begun(weight_decay, maximize, 1 - lr * weight_decay if decoupled else None)
-    return first + lines, {**more, "rest1": 1 - beta1, "rest2": 1 - beta2, **numbers}
+    first, decay_scalars = _first_lines(weight_decay, maximize, 1 - lr * weight_decay if decoupled else None)
+    return first + lines, {**decay_scalars, "rest1": 1 - beta1, "rest2": 1 - beta2, **scalars}
 
 
-def _adam(lines: str, lr: float, beta1: float, beta2: float, eps: float, step: int, **how: Any) -> Any:
-    even = (1 - beta2**step) ** 0.5  # bias correction of v, applied to rate and eps instead
-    numbers = {"rate": lr / (1 - beta1**step) * even, "eps": eps * even}
-    return _of_moments(lines, numbers, lr, beta1, beta2, **how)
+def _adam(lines: str, lr: float, beta1: float, beta2: float, eps: float, step: int, **kwargs: Any) -> Any:
+    bias_correction = (1 - beta2**step) ** 0.5  # bias correction of v, applied to rate and eps instead
+    scalars = {"rate": lr / (1 - beta1**step) * bias_correction, "eps": eps * bias_correction}
+    return _with_moments(lines, scalars, lr, beta1, beta2, **kwargs)
 
 
 _register("adam_step", "mv")(partial(_adam, ADAM))
@@ -215,54 +227,54 @@ def _(lr: float, eps: float, beta2: float, step: int, mu: float, next_mu: float,
     even = (1 - beta2**step) ** 0.5
     rates = {"rate": next_mu / (1 - mu_product * next_mu), "rate_now": (1 - mu) / (1 - mu_product)}
     numbers = {**{name: lr * even * rate for name, rate in rates.items()}, "eps": eps * even}
-    return _of_moments(NADAM, numbers, lr, beta2=beta2, **how)
+    return _with_moments(NADAM, numbers, lr, beta2=beta2, **how)
 
 
 @_register("radam_step", "mv")
 def _(lr: float, beta1: float, beta2: float, eps: float, step: int, **how: Any) -> Any:
-    r, rate = rectified(beta2, step), lr / (1 - beta1**step)
+    r, rate = rectification(beta2, step), lr / (1 - beta1**step)
     if not r:
-        return _of_moments(RADAM_YOUNG, {"rate": rate}, lr, beta1, beta2, **how)
+        return _with_moments(RADAM_YOUNG, {"rate": rate}, lr, beta1, beta2, **how)
     numbers = {"rate": rate * r * (1 - beta2**step) ** 0.5, "eps": eps}
-    return _of_moments(ADAM, numbers, lr, beta1, beta2, **how)
+    return _with_moments(ADAM, numbers, lr, beta1, beta2, **how)
 
 
 @_register("adamax_step", "mu")
 def _(lr: float, beta1: float, beta2: float, eps: float, step: int, weight_decay: float, maximize: bool) -> Any:
-    first, numbers = _begun(weight_decay, maximize)
+    first, numbers = _first_lines(weight_decay, maximize)
     more = {"rest1": 1 - beta1, "beta2": beta2, "eps": eps, "rate": lr / (1 - beta1**step)}
     return first + ADAMAX, {**numbers, **more}
 
 
 @_register("adagrad_step", "s")
 def _(lr: float, eps: float, weight_decay: float, maximize: bool) -> Any:
-    first, numbers = _begun(weight_decay, maximize)
+    first, numbers = _first_lines(weight_decay, maximize)
     return f"{first}s = s + grad * grad\np = p - grad * lr / (ti.sqrt(s) + eps)", {**numbers, "lr": lr, "eps": eps}
 
 
 @_register("adadelta_step", "sd")
 def _(lr: float, rho: float, eps: float, weight_decay: float, maximize: bool) -> Any:
-    first, numbers = _begun(weight_decay, maximize)
+    first, numbers = _first_lines(weight_decay, maximize)
     return first + ADADELTA, {**numbers, "lr": lr, "rest": 1 - rho, "eps": eps}
 
 
-def _rmsprop(memory: str) -> Update:
-    mean, variance = ("a = a + (grad - a) * rest\n", "s - a * a") if "a" in memory else ("", "s")
-    way = f"grad / (ti.sqrt({variance}) + eps)"
-    last = f"b = b * momentum + {way}\np = p - b * lr" if "b" in memory else f"p = p - {way} * lr"
+def _rmsprop(state_names: str) -> Update:
+    mean, variance = ("a = a + (grad - a) * rest\n", "s - a * a") if "a" in state_names else ("", "s")
+    direction = f"grad / (ti.sqrt({variance}) + eps)"
+    last = f"b = b * momentum + {direction}\np = p - b * lr" if "b" in state_names else f"p = p - {direction} * lr"
 
     def update(lr: float, alpha: float, eps: float, momentum: float, weight_decay: float, maximize: bool) -> Any:
-        first, numbers = _begun(weight_decay, maximize)
-        kept = {"momentum": momentum} if "b" in memory else {}
-        return f"{first}{SQUARES}{mean}{last}", {**numbers, "lr": lr, "rest": 1 - alpha, "eps": eps, **kept}
+        first, numbers = _first_lines(weight_decay, maximize)
+        momentum_scalars = {"momentum": momentum} if "b" in state_names else {}
+        return f"{first}{SQUARES}{mean}{last}", {**numbers, "lr": lr, "rest": 1 - alpha, "eps": eps, **momentum_scalars}
 
     return update
 
 
-for _kind, _memory in (("", "s"), ("momentum_", "sb"), ("centered_", "sa"), ("centered_momentum_", "sab")):
-    _register(f"rmsprop_{_kind}step", _memory)(_rmsprop(_memory))
+for _variant, _state_names in (("", "s"), ("momentum_", "sb"), ("centered_", "sa"), ("centered_momentum_", "sab")):
+    _register(f"rmsprop_{_variant}step", _state_names)(_rmsprop(_state_names))
 
 
 @_register("lion_step", "m")
 def _(lr: float, weight_decay: float, **how: Any) -> Any:
-    return _of_moments(LION, {"lr": lr}, lr, weight_decay=weight_decay, decoupled=True, **how)
+    return _with_moments(LION, {"lr": lr}, lr, weight_decay=weight_decay, decoupled=True, **how)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.taichi.codegen import source
-from minigrad.backends.taichi.kernels.elementwise import pointer
-from minigrad.backends.taichi.kernels.shape import in_rows
-from minigrad.backends.taichi.runtime.array import DEVICE, empty, lasting, like
-from minigrad.backends.taichi.runtime.caches import cached
-from minigrad.backends.taichi.runtime.kernel import compiled
+from minigrad.backends.taichi.kernels.elementwise import array_argument
+from minigrad.backends.taichi.kernels.shape import as_contiguous
+from minigrad.backends.taichi.runtime.array import TAICHI, copy_to_device, empty, register_constant
+from minigrad.backends.taichi.runtime.caches import arch_cache
+from minigrad.backends.taichi.runtime.kernel import get_kernel
 from minigrad.core.dispatch import Kernel, kernel
 
 __all__: list[str] = []
@@ -21,17 +21,17 @@ __all__: list[str] = []
 Rows = tuple[tuple[range, tuple[float, ...]], ...]
 
 
-@cached(256)
-def lines(windows: tuple[range, ...]) -> Any:
+@arch_cache(256)
+def window_table(windows: tuple[range, ...]) -> Any:
     """Return a table of the start, size and step of each window along a dimension."""
     table = [(window.start, len(window), window.step) for window in windows]
-    return lasting(like(np.array(table, np.int32).reshape(len(windows), 3)))
+    return register_constant(copy_to_device(np.array(table, np.int32).reshape(len(windows), 3)))
 
 
-def _pooling(name: str, beats: str, dtype: str, serial: bool) -> tuple[str, str]:
+def _pool_source(name: str, beats: str, dtype: str, serial: bool) -> tuple[str, str]:
     """Generate a kernel that scans windows row-major: the first of equal elements wins, and the last nan."""
-    array, table, places = (source.array_of(x) for x in (dtype, "int32", "int64"))
-    text = f"""@ti.kernel
+    array, table, places = (source.array_annotation(x) for x in (dtype, "int32", "int64"))
+    code = f"""@ti.kernel
 def {name}_kernel(
     y_: {array}, at_: {places}, a_: {array}, down_: {table}, right_: {table},
     images: ti.i32, height: ti.i32, width: ti.i32, rows: ti.i32, columns: ti.i32
@@ -54,23 +54,23 @@ def {name}_kernel(
             y_[line * columns + column] = best
             at_[line * columns + column] = ti.cast(best_at, ti.i64)
 """
-    return text, "aaaaaiiiii"
+    return code, "aaaaaiiiii"
 
 
-def _evenly(windows: tuple[range, ...]) -> tuple[int, int, int] | None:
+def _uniform_windows(windows: tuple[range, ...]) -> tuple[int, int, int] | None:
     """Return the size, the dilation and the stride of the windows along a dimension; None if they vary or are large."""
     first, step = windows[0], windows[1].start if len(windows) > 1 else 0
-    size, apart = len(first), first.step
-    even = all(w.start == k * step and len(w) == size and w.step == apart for k, w in enumerate(windows))
-    return (size, apart, step) if even and size <= MOST else None
+    size, dilation = len(first), first.step
+    is_uniform = all(w.start == k * step and len(w) == size and w.step == dilation for k, w in enumerate(windows))
+    return (size, dilation, step) if is_uniform and size <= MAX_UNROLLED else None
 
 
-MOST = 4  # maximum window size that is unrolled
+MAX_UNROLLED = 4  # maximum window size that is unrolled
 
 
-def _pooling_evenly(name: str, beats: str, dtype: str, how: tuple[Any, Any], serial: bool) -> tuple[str, str]:
+def _uniform_pool_source(name: str, beats: str, dtype: str, uniform: tuple[Any, Any], serial: bool) -> tuple[str, str]:
     """Generate the kernel for uniform windows inside the image: unrolled, without tables."""
-    (tall, down, next_row), (wide, right, next_column) = how
+    (tall, down, next_row), (wide, right, next_column) = uniform
     body = f"""        first = t // rows * height * width
         row = t % rows * {next_row} * width
         for column in range(columns):
@@ -88,62 +88,68 @@ def _pooling_evenly(name: str, beats: str, dtype: str, how: tuple[Any, Any], ser
     body += """            y_[t * columns + column] = best
             at_[t * columns + column] = ti.cast(best_at, ti.i64)
 """
-    array, places = source.array_of(dtype), source.array_of("int64")
-    text = f"""@ti.kernel
+    array, places = source.array_annotation(dtype), source.array_annotation("int64")
+    code = f"""@ti.kernel
 def {name}_evenly_kernel(
     y_: {array}, at_: {places}, a_: {array},
     images: ti.i32, height: ti.i32, width: ti.i32, rows: ti.i32, columns: ti.i32
 ):
-{source.spread("images * rows", body, serial)}"""
-    return text, "aaaiiiii"
+{source.parallel_loop("images * rows", body, serial)}"""
+    return code, "aaaiiiii"
 
 
-def pooling(name: str, beats: str) -> Kernel:
+def make_pool_kernel(name: str, beats: str) -> Kernel:
     """Return the kernel that takes the extremum of each window by a comparison, or its last nan, as in PyTorch."""
 
     def pool(a: Any, *, windows: tuple[tuple[range, ...], ...]) -> tuple[Any, Any]:
         lead = a.ndim - len(windows)
         shape = (*a.shape[:lead], *map(len, windows))
-        best, best_at = empty(shape, a.dtype), empty(shape, np.int64)
+        best, best_indices = empty(shape, a.dtype), empty(shape, np.int64)
         if best.size:
             down, right = windows if len(windows) == 2 else ((range(1),), *windows)
             height, width = a.shape[lead:] if len(windows) == 2 else (1, a.shape[-1])
-            arrays: tuple[Any, ...] = (best, best_at, in_rows(a))
-            how, serial = (_evenly(down), _evenly(right)), best.size <= source.SERIAL
-            if None in how:
-                arrays += (lines(down), lines(right))
-                made = compiled(name, *_pooling(name, beats, a.dtype.name, serial))
+            arrays: tuple[Any, ...] = (best, best_indices, as_contiguous(a))
+            uniform, serial = (_uniform_windows(down), _uniform_windows(right)), best.size <= source.SERIAL_LIMIT
+            if None in uniform:
+                arrays += (window_table(down), window_table(right))
+                compiled_kernel = get_kernel(name, *_pool_source(name, beats, a.dtype.name, serial))
             else:
-                made = compiled(f"{name}_evenly", *_pooling_evenly(name, beats, a.dtype.name, how, serial))
-            made(*map(pointer, arrays), prod(a.shape[:lead]), height, width, len(down), len(right))
-        return best, best_at
+                compiled_kernel = get_kernel(
+                    f"{name}_evenly", *_uniform_pool_source(name, beats, a.dtype.name, uniform, serial)
+                )
+            compiled_kernel(*map(array_argument, arrays), prod(a.shape[:lead]), height, width, len(down), len(right))
+        return best, best_indices
 
     return pool
 
 
 for _name, _beats in (("max_pool", ">"), ("min_pool", "<")):
-    kernel(_name, DEVICE)(pooling(_name, _beats))
+    kernel(_name, TAICHI)(make_pool_kernel(_name, _beats))
 
 
-@cached(256)
-def sparse(rows: Rows, size: int, back: bool) -> tuple[Any, Any, Any]:
+@arch_cache(256)
+def csr_matrix(rows: Rows, size: int, back: bool) -> tuple[Any, Any, Any]:
     """Return a matrix, or with `back` its transpose, in CSR format: row offsets, column indices, weights."""
-    found: list[list[tuple[int, float]]] = [[] for _ in range(size if back else len(rows))]
-    for row, (places, weights) in enumerate(rows):
-        for place, weight in zip(places, weights, strict=True):
-            found[place if back else row].append((row if back else place, weight))
-    entries = [entry for line in found for entry in line]
-    ends = np.cumsum([0, *map(len, found)])
+    entries_by_row: list[list[tuple[int, float]]] = [[] for _ in range(size if back else len(rows))]
+    for row, (columns_of_row, weights) in enumerate(rows):
+        for column, weight in zip(columns_of_row, weights, strict=True):
+            entries_by_row[column if back else row].append((row if back else column, weight))
+    entries = [entry for line in entries_by_row for entry in line]
+    ends = np.cumsum([0, *map(len, entries_by_row)])
     columns, weights_ = np.array([k for k, _ in entries], np.int32), np.array([w for _, w in entries], np.float64)
-    return lasting(like(ends.astype(np.int32))), lasting(like(columns)), lasting(like(weights_))
+    return (
+        register_constant(copy_to_device(ends.astype(np.int32))),
+        register_constant(copy_to_device(columns)),
+        register_constant(copy_to_device(weights_)),
+    )
 
 
-def _resampling(dtype: str, serial: bool) -> tuple[str, str]:
-    array = source.array_of(dtype)
-    text = f"""@ti.kernel
+def _resample_source(dtype: str, serial: bool) -> tuple[str, str]:
+    array = source.array_annotation(dtype)
+    code = f"""@ti.kernel
 def resample_kernel(
-    y_: {array}, a_: {array}, ends_: {source.array_of("int32")}, columns_: {source.array_of("int32")},
-    weights_: {source.array_of("float64")}, outer: ti.i32, made: ti.i32, size: ti.i32, inner: ti.i32
+    y_: {array}, a_: {array}, ends_: {source.array_annotation("int32")}, columns_: {source.array_annotation("int32")},
+    weights_: {source.array_annotation("float64")}, outer: ti.i32, made: ti.i32, size: ti.i32, inner: ti.i32
 ):
     ti.loop_config(serialize={serial})
     for line in range(outer * made):
@@ -153,17 +159,19 @@ def resample_kernel(
             s = ti.cast(0, ti.f64)
             for entry in range(ends_[row], ends_[row + 1]):
                 s += ti.cast(a_[(first + columns_[entry]) * inner + k], ti.f64) * weights_[entry]
-            y_[line * inner + k] = ti.cast(s, ti.{source.TI[dtype]})
+            y_[line * inner + k] = ti.cast(s, ti.{source.TAICHI_NAMES[dtype]})
 """
-    return text, "aaaaaiiii"
+    return code, "aaaaaiiii"
 
 
-@kernel("resample", DEVICE)
+@kernel("resample", TAICHI)
 def resample(a: Any, *, rows: Rows, dim: int, size: int, back: bool) -> Any:
-    made = size if back else len(rows)
-    out = empty((*a.shape[:dim], made, *a.shape[dim + 1 :]), a.dtype)
+    out_size = size if back else len(rows)
+    out = empty((*a.shape[:dim], out_size, *a.shape[dim + 1 :]), a.dtype)
     if out.size:
-        ready = compiled("resample", *_resampling(a.dtype.name, out.size <= source.SERIAL))
-        arrays = (out, in_rows(a), *sparse(rows, size, back))
-        ready(*map(pointer, arrays), prod(a.shape[:dim]), made, a.shape[dim], prod(a.shape[dim + 1 :]))
+        compiled_kernel = get_kernel("resample", *_resample_source(a.dtype.name, out.size <= source.SERIAL_LIMIT))
+        arrays = (out, as_contiguous(a), *csr_matrix(rows, size, back))
+        compiled_kernel(
+            *map(array_argument, arrays), prod(a.shape[:dim]), out_size, a.shape[dim], prod(a.shape[dim + 1 :])
+        )
     return out

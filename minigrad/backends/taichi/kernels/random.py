@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.numpy.random import BITS, LOW, MULTIPLIERS, NORMAL, NORMAL64, STEPS, UNIFORM, UNIFORM64
+from minigrad.backends.numpy.random import BITS, KEY_STEPS, LOW_WORD, MULTIPLIERS, NORMAL, NORMAL64, UNIFORM, UNIFORM64
 from minigrad.backends.taichi.codegen import source
-from minigrad.backends.taichi.kernels.elementwise import computed, pointer
-from minigrad.backends.taichi.kernels.shape import in_rows
-from minigrad.backends.taichi.kernels.sorting import order
-from minigrad.backends.taichi.runtime.array import DEVICE, empty
-from minigrad.backends.taichi.runtime.caches import cached
-from minigrad.backends.taichi.runtime.driver import check_rounds
-from minigrad.backends.taichi.runtime.kernel import compiled
+from minigrad.backends.taichi.kernels.elementwise import array_argument, evaluate
+from minigrad.backends.taichi.kernels.shape import as_contiguous
+from minigrad.backends.taichi.kernels.sorting import argsort_lines
+from minigrad.backends.taichi.runtime.array import TAICHI, empty
+from minigrad.backends.taichi.runtime.caches import arch_cache
+from minigrad.backends.taichi.runtime.driver import check_serial_iterations
+from minigrad.backends.taichi.runtime.kernel import get_kernel
 from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
@@ -37,8 +37,8 @@ def philox(block, stream, key_low, key_high):
         a = ti.cast(q >> ti.u64(32), ti.u32) ^ b ^ low
         c = ti.cast(p >> ti.u64(32), ti.u32) ^ d ^ high
         b, d = ti.cast(q, ti.u32), ti.cast(p, ti.u32)
-        low += ti.u32({STEPS[0]})
-        high += ti.u32({STEPS[1]})
+        low += ti.u32({KEY_STEPS[0]})
+        high += ti.u32({KEY_STEPS[1]})
     return a, b, c, d
 
 
@@ -47,7 +47,7 @@ _PAIRS = """        s = (ti.cast(b, ti.u64) << ti.u64(32)) | ti.cast(a, ti.u64)
         t = (ti.cast(d, ti.u64) << ti.u64(32)) | ti.cast(c, ti.u64)
 """
 # U[0, 1), as exact multiples of 2**-24 or 2**-53.
-_EVEN = {
+_UNIFORM_BODIES = {
     "float32": "".join(
         f"        e{k} = ti.cast({w} >> ti.u32(8), ti.f32) * ti.f32({2.0**-24!r})\n" for k, w in enumerate("abcd")
     ),
@@ -57,10 +57,10 @@ _EVEN = {
         for k, w in enumerate("st")
     ),
 }
-_SPREAD = {False: _PAIRS, True: _PAIRS + "        s %= span\n        t %= span\n"}
+_INTEGER_BODIES = {False: _PAIRS, True: _PAIRS + "        s %= span\n        t %= span\n"}
 
 
-def _normal(real: str, count: int) -> str:
+def _box_muller_source(real: str, count: int) -> str:
     """Generate the Box-Muller transform of pairs of uniform samples."""
     lines = ""
     for k in range(0, count, 2):
@@ -70,96 +70,101 @@ def _normal(real: str, count: int) -> str:
     return lines
 
 
-@cached()
-def _kernel(kind: str, dtype: str, serial: bool) -> Any:
+@arch_cache()
+def _generator_kernel(kind: str, dtype: str, serial: bool) -> Any:
     """Compile the generator of a kind, "uniform", "normal", "int" (in a range) or "bits" (all of int64), by blocks."""
-    real = source.TI[dtype]
+    type_name = source.TAICHI_NAMES[dtype]
     if kind in ("uniform", "normal"):
-        each = 4 if dtype == "float32" else 2
-        body = _EVEN[dtype] + (_normal(real, each) if kind == "normal" else "")
-        values = [f"{'z' if kind == 'normal' else 'e'}{k}" for k in range(each)]
+        per_block = 4 if dtype == "float32" else 2
+        body = _UNIFORM_BODIES[dtype] + (_box_muller_source(type_name, per_block) if kind == "normal" else "")
+        values = [f"{'z' if kind == 'normal' else 'e'}{k}" for k in range(per_block)]
     else:
-        each, body = 2, _SPREAD[kind == "int"]
-        values = [f"ti.cast(ti.cast({x}, ti.i64) + low, ti.{real})" for x in "st"]
+        per_block, body = 2, _INTEGER_BODIES[kind == "int"]
+        values = [f"ti.cast(ti.cast({x}, ti.i64) + low, ti.{type_name})" for x in "st"]
     stores = "".join(
         f"        if (at + {k} >= 0) & (at + {k} < count):\n            y_[at + {k}] = {value}\n"
         for k, value in enumerate(values)
     )
     names = ["first", "stream", "key_low", "key_high", "span_low", "span_high", "low"]
-    text = (
-        f"{_PHILOX}@ti.kernel\ndef random_{kind}_kernel(\n    y_: {source.array_of(dtype)}, "
+    code = (
+        f"{_PHILOX}@ti.kernel\ndef random_{kind}_kernel(\n    y_: {source.array_annotation(dtype)}, "
         f"{', '.join(f'{name}: ti.i64' for name in names)}, skipped: ti.i32, blocks: ti.i32, count: ti.i32\n):\n"
         "    span = (ti.cast(span_high, ti.u64) << ti.u64(32)) | ti.cast(span_low, ti.u64)\n"
-        + (source.ONCE if serial else "")
+        + (source.SERIALIZE if serial else "")
         + "    for i in range(blocks):\n"
         + "        a, b, c, d = philox(first + ti.cast(i, ti.i64), stream, key_low, key_high)\n"
-        + f"{body}        at = i * {each} - skipped\n{stores}"
+        + f"{body}        at = i * {per_block} - skipped\n{stores}"
     )
-    return compiled(f"random_{kind}", text, "a" + "i" * (len(names) + 3))
+    return get_kernel(f"random_{kind}", code, "a" + "i" * (len(names) + 3))
 
 
-def _drawn(kind: str, stream: int, key: int, offset: int, shape: Shape, dtype: str, span: int = 0, low: int = 0) -> Any:
+def _sample(
+    kind: str, stream: int, key: int, offset: int, shape: Shape, dtype: str, span: int = 0, low: int = 0
+) -> Any:
     """Return the samples of a stream from `offset` on, as an array of `shape`."""
     out = empty(shape, dtype)
     if not out.size:
         return out
-    each = 4 if kind in ("uniform", "normal") and dtype == "float32" else 2
-    first, skipped = divmod(offset, each)
-    _kernel(kind, dtype, out.size <= source.SERIAL)(
-        pointer(out), first, stream, key & LOW, key >> 32, span & LOW, span >> 32, low,
-        skipped, -(-(skipped + out.size) // each), out.size,
+    per_block = 4 if kind in ("uniform", "normal") and dtype == "float32" else 2
+    first, skipped = divmod(offset, per_block)
+    _generator_kernel(kind, dtype, out.size <= source.SERIAL_LIMIT)(
+        array_argument(out), first, stream, key & LOW_WORD, key >> 32, span & LOW_WORD, span >> 32, low,
+        skipped, -(-(skipped + out.size) // per_block), out.size,
     )  # fmt: skip
     return out
 
 
-@kernel("random_uniform", DEVICE)
+@kernel("random_uniform", TAICHI)
 def random_uniform(*, key: int, offset: int, shape: Shape, dtype: Any) -> Any:
-    return _drawn("uniform", UNIFORM if dtype.name == "float32" else UNIFORM64, key, offset, shape, dtype.name)
+    return _sample("uniform", UNIFORM if dtype.name == "float32" else UNIFORM64, key, offset, shape, dtype.name)
 
 
-@kernel("random_normal", DEVICE)
+@kernel("random_normal", TAICHI)
 def random_normal(*, key: int, offset: int, shape: Shape, dtype: Any) -> Any:
-    return _drawn("normal", NORMAL if dtype.name == "float32" else NORMAL64, key, offset, shape, dtype.name)
+    return _sample("normal", NORMAL if dtype.name == "float32" else NORMAL64, key, offset, shape, dtype.name)
 
 
-@kernel("random_int", DEVICE)
+@kernel("random_int", TAICHI)
 def random_int(*, key: int, offset: int, shape: Shape, low: int, high: int, dtype: Any) -> Any:
     kind, span = ("int", high - low) if high - low < 2**64 else ("bits", 0)
-    return _drawn(kind, BITS, key, offset, shape, dtype.name, span, low)
+    return _sample(kind, BITS, key, offset, shape, dtype.name, span, low)
 
 
-@kernel("random_permutation", DEVICE)
+@kernel("random_permutation", TAICHI)
 def random_permutation(*, key: int, offset: int, count: int) -> Any:
-    drawn = _drawn("bits", BITS, key, offset, (1, count), "int64", low=-(2**63))  # signed, with the order of uint64
-    return order(drawn).reshape(count)
+    keys = _sample("bits", BITS, key, offset, (1, count), "int64", low=-(2**63))  # signed, with the order of uint64
+    return argsort_lines(keys).reshape(count)
 
 
-@kernel("random_choice", DEVICE)
+@kernel("random_choice", TAICHI)
 def random_choice(a: Any, *, key: int, offset: int, count: int, replacement: bool) -> Any:
     """Sample indices into the last dimension, with probabilities proportional to `a`, the same as on ``numpy``."""
     size = a.shape[-1]
-    weights = in_rows(a).reshape(-1, size)
+    weights = as_contiguous(a).reshape(-1, size)
     lines = len(weights)
     if not replacement:
-        drawn = _drawn("uniform", UNIFORM64, key, offset, weights.shape, "float64")
-        times = computed("times", "-log1p(-a) / ti.f64(b)", (drawn, weights), np.float64)
-        return in_rows(order(times)[:, :count]).reshape(*a.shape[:-1], count)
-    shares, out = empty(weights.shape, np.float64), empty((*a.shape[:-1], count), np.int64)
-    drawn = _drawn("uniform", UNIFORM64, key, offset, (lines, count), "float64")
+        draws = _sample("uniform", UNIFORM64, key, offset, weights.shape, "float64")
+        times = evaluate("times", "-log1p(-a) / ti.f64(b)", (draws, weights), np.float64)
+        return as_contiguous(argsort_lines(times)[:, :count]).reshape(*a.shape[:-1], count)
+    cumulative, out = empty(weights.shape, np.float64), empty((*a.shape[:-1], count), np.int64)
+    draws = _sample("uniform", UNIFORM64, key, offset, (lines, count), "float64")
     if out.size:
-        serial = weights.size <= source.SERIAL
-        check_rounds("random_choice", size)
-        _shares(weights.dtype.name, serial)(pointer(shares), pointer(weights), lines, size)
-        _found(out.size <= source.SERIAL)(pointer(out), pointer(shares), pointer(drawn), out.size, count, size)
+        serial = weights.size <= source.SERIAL_LIMIT
+        check_serial_iterations("random_choice", size)
+        _cumulative_kernel(weights.dtype.name, serial)(array_argument(cumulative), array_argument(weights), lines, size)
+        _search_kernel(out.size <= source.SERIAL_LIMIT)(
+            array_argument(out), array_argument(cumulative), array_argument(draws), out.size, count, size
+        )
     return out
 
 
-@cached()
-def _shares(dtype: str, serial: bool) -> Any:
+@arch_cache()
+def _cumulative_kernel(dtype: str, serial: bool) -> Any:
     """Compile the cumulative distribution of each line; its last element is exactly 1, above every draw."""
-    text = f"""@ti.kernel
-def running_shares_kernel(y_: {source.array_of("float64")}, x_: {source.array_of(dtype)}, lines: ti.i32, size: ti.i32):
-{source.ONCE * serial}    for i in range(lines):
+    code = f"""@ti.kernel
+def running_shares_kernel(y_: {source.array_annotation("float64")}, x_: {source.array_annotation(dtype)}, lines: ti.i32,
+    size: ti.i32):
+{source.SERIALIZE * serial}    for i in range(lines):
         total = ti.cast(0, ti.f64)
         for k in range(i * size, i * size + size):
             total += ti.cast(x_[k], ti.f64)
@@ -167,18 +172,19 @@ def running_shares_kernel(y_: {source.array_of("float64")}, x_: {source.array_of
         for k in range(i * size, i * size + size):
             y_[k] = y_[k] / total
 """
-    return compiled("running_shares", text, "aaii")
+    return get_kernel("running_shares", code, "aaii")
 
 
-@cached()
-def _found(serial: bool) -> Any:
+@arch_cache()
+def _search_kernel(serial: bool) -> Any:
     """Compile the binary search for the first index whose cumulative probability exceeds the draw."""
-    text = f"""@ti.kernel
+    code = f"""@ti.kernel
 def share_found_kernel(
-    y_: {source.array_of("int64")}, shares_: {source.array_of("float64")}, drawn_: {source.array_of("float64")},
+    y_: {source.array_annotation("int64")}, shares_: {source.array_annotation("float64")},
+    drawn_: {source.array_annotation("float64")},
     draws: ti.i32, count: ti.i32, size: ti.i32
 ):
-{source.ONCE * serial}    for i in range(draws):
+{source.SERIALIZE * serial}    for i in range(draws):
         line = i // count * size
         low, high = 0, size
         while low < high:
@@ -189,4 +195,4 @@ def share_found_kernel(
                 low = half + 1
         y_[i] = ti.cast(low, ti.i64)
 """
-    return compiled("share_found", text, "aaaiii")
+    return get_kernel("share_found", code, "aaaiii")

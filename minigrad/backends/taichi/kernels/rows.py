@@ -13,22 +13,22 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.taichi.codegen import source
-from minigrad.backends.taichi.kernels import cuda_rows, wide_lines
-from minigrad.backends.taichi.kernels.elementwise import pointer, taken
-from minigrad.backends.taichi.kernels.shape import contiguous, in_rows
-from minigrad.backends.taichi.kernels.wide_lines import Line
-from minigrad.backends.taichi.runtime.array import DEVICE, empty
-from minigrad.backends.taichi.runtime.caches import Remembered, cached
-from minigrad.backends.taichi.runtime.driver import check_rounds
-from minigrad.backends.taichi.runtime.kernel import compiled
+from minigrad.backends.taichi.kernels import cuda_rows, simd_lines
+from minigrad.backends.taichi.kernels.elementwise import array_argument, param_of
+from minigrad.backends.taichi.kernels.shape import as_contiguous, contiguous
+from minigrad.backends.taichi.kernels.simd_lines import LineSpec
+from minigrad.backends.taichi.runtime.array import TAICHI, empty
+from minigrad.backends.taichi.runtime.caches import ArchDict, arch_cache
+from minigrad.backends.taichi.runtime.driver import check_serial_iterations
+from minigrad.backends.taichi.runtime.kernel import get_kernel
 from minigrad.core.dispatch import kernel
 
-__all__ = ["along", "stretched_to", "typed_as", "without"]
+__all__ = ["broadcast_contiguous", "drop_dim", "run_lines", "substitute_dtype"]
 
 Shape = tuple[int, ...]
 
 
-def along(name: str, body: str, shape: Shape, dim: int, y: Any, others: Mapping[str, Any]) -> None:
+def run_lines(name: str, body: str, shape: Shape, dim: int, y: Any, others: Mapping[str, Any]) -> None:
     """Run `body` for each line of `shape` along `dim`.
 
     The body refers to the contiguous arrays `y`, the first result, and `others` by their names with a "_" appended, to
@@ -38,42 +38,44 @@ def along(name: str, body: str, shape: Shape, dim: int, y: Any, others: Mapping[
     if not lines:
         return
     n, step = shape[dim], prod(shape[dim + 1 :])
-    check_rounds(name, n)
-    given = [pointer(x) if isinstance(x, np.ndarray) else x for x in others.values()]
+    check_serial_iterations(name, n)
+    arguments = [array_argument(x) if isinstance(x, np.ndarray) else x for x in others.values()]
     types = [x.dtype if isinstance(x, np.ndarray) else x.__class__ for x in others.values()]
-    key = (name, body, y.dtype, *others, *types, lines * n <= source.SERIAL)
-    made = _kernels.get(key)
-    if made is None:
-        made = _kernels[key] = _made(name, body, y, others, key[-1])
-    made(pointer(y), *given, lines, n, step)
+    key = (name, body, y.dtype, *others, *types, lines * n <= source.SERIAL_LIMIT)
+    compiled_kernel = _kernels.get(key)
+    if compiled_kernel is None:
+        compiled_kernel = _kernels[key] = _compile_lines(name, body, y, others, key[-1])
+    compiled_kernel(array_argument(y), *arguments, lines, n, step)
 
 
-def _made(name: str, body: str, y: Any, others: Mapping[str, Any], serial: bool) -> Any:
+def _compile_lines(name: str, body: str, y: Any, others: Mapping[str, Any], serial: bool) -> Any:
     floats = [x.dtype for x in (y, *others.values()) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
-    work = np.result_type(*floats).name if floats else "float64"
-    takes = [taken(letter, x, work) for letter, x in others.items()]
+    compute_dtype = np.result_type(*floats).name if floats else "float64"
+    params = [param_of(letter, x, compute_dtype) for letter, x in others.items()]
     start = "        i = t\n        at = i // step * (n * step) + i % step\n"
-    lined = start + "".join(f"        {line}\n" for line in body.splitlines())
-    text = source.wrapped(name, takes, y.dtype.name, work, ["lines", "n", "step"], "lines", lined, serial, 1, True)
-    return compiled(name, *text)
+    loop_body = start + "".join(f"        {line}\n" for line in body.splitlines())
+    code = source.wrap_kernel(
+        name, params, y.dtype.name, compute_dtype, ["lines", "n", "step"], "lines", loop_body, serial, 1, True
+    )
+    return get_kernel(name, *code)
 
 
-_kernels: dict[Any, Any] = Remembered()
+_kernels: dict[Any, Any] = ArchDict()
 
 
-def stretched_to(x: Any, shape: Shape) -> Any:
+def broadcast_contiguous(x: Any, shape: Shape) -> Any:
     """Return `x` broadcast to `shape` as a contiguous array."""
-    return in_rows(x) if x.shape == shape else contiguous(np.broadcast_to(x, shape, subok=True))
+    return as_contiguous(x) if x.shape == shape else contiguous(np.broadcast_to(x, shape, subok=True))
 
 
-def without(shape: Shape, dim: int, keepdim: bool = False) -> Shape:
+def drop_dim(shape: Shape, dim: int, keepdim: bool = False) -> Shape:
     """Return `shape` without dimension `dim`, or with size 1 there."""
     return (*shape[:dim], *((1,) if keepdim else ()), *shape[dim + 1 :])
 
 
 # --- softmax ---
 
-TOP = """top = {type}(-inf)
+ROW_MAX = """top = {type}(-inf)
 for k in range(n):
     x = {type}(a_[at + k * step])
     top = ti.select((x > top) | ((x == x) == 0), x, top)
@@ -108,39 +110,39 @@ for k in range(n):
 """
 
 
-@cached()
-def typed_as(body: str, dtype: Any) -> str:
+@arch_cache()
+def substitute_dtype(body: str, dtype: Any) -> str:
     """Substitute the dtype of the result in a body."""
-    return body.replace("{type}", f"ti.{source.TI[dtype.name]}")
+    return body.replace("{type}", f"ti.{source.TAICHI_NAMES[dtype.name]}")
 
 
-def _row_wise(name: str, body: str, dim: int, y: Any, arrays: dict[str, Any], line: Line) -> Any:
-    if cuda_rows.serves_rows([y, *arrays.values()], dim):
-        cuda_rows.rows(name, arrays, y, line)
-    elif all(wide_lines.in_rows_of(x, dim) for x in arrays.values()):
-        wide_lines.rows(name, arrays, y, line)
-    elif all(wide_lines.in_columns_of(x, dim) for x in arrays.values()):
-        wide_lines.columns(name, arrays, dim, y, line)
+def _run_softmax(name: str, body: str, dim: int, y: Any, arrays: dict[str, Any], line: LineSpec) -> Any:
+    if cuda_rows.can_use_blocks([y, *arrays.values()], dim):
+        cuda_rows.run_rows(name, arrays, y, line)
+    elif all(simd_lines.has_vector_rows(x, dim) for x in arrays.values()):
+        simd_lines.run_rows(name, arrays, y, line)
+    elif all(simd_lines.has_vector_columns(x, dim) for x in arrays.values()):
+        simd_lines.run_columns(name, arrays, dim, y, line)
     else:
-        along(name, typed_as(body, y.dtype), y.shape, dim, y, arrays)
+        run_lines(name, substitute_dtype(body, y.dtype), y.shape, dim, y, arrays)
     return y
 
 
-def _of_scores(name: str, body: str, line: Line) -> None:
-    @kernel(name, DEVICE)
+def _register_forward(name: str, body: str, line: LineSpec) -> None:
+    @kernel(name, TAICHI)
     def run(a: Any, *, dim: int) -> Any:
-        return _row_wise(name, TOP + body, dim, empty(a.shape, a.dtype), {"a": in_rows(a)}, line)
+        return _run_softmax(name, ROW_MAX + body, dim, empty(a.shape, a.dtype), {"a": as_contiguous(a)}, line)
 
 
-def _of_slopes(name: str, body: str, line: Line) -> None:
-    @kernel(name, DEVICE)
+def _register_backward(name: str, body: str, line: LineSpec) -> None:
+    @kernel(name, TAICHI)
     def run(u: Any, s: Any, *, dim: int) -> Any:
         y = empty(s.shape, np.result_type(u, s))
-        return _row_wise(name, body, dim, y, {"u": stretched_to(u, s.shape), "s": in_rows(s)}, line)
+        return _run_softmax(name, body, dim, y, {"u": broadcast_contiguous(u, s.shape), "s": as_contiguous(s)}, line)
 
 
-_exp = "exp16(a - top)"
-_of_scores("softmax", _SOFTMAX, Line("x * whole", _exp, "1 / s64", top=True, kept=True))
-_of_scores("log_softmax", _LOG_SOFTMAX, Line("(a - top) - whole", _exp, "ti.log(s64)", top=True))
-_of_slopes("softmax_backward", _SOFTMAX_BACKWARD, Line("(u - whole) * s", "u * s"))
-_of_slopes("log_softmax_backward", _LOG_SOFTMAX_BACKWARD, Line("u - exp16(s) * whole", "u"))
+_EXP = "exp16(a - top)"
+_register_forward("softmax", _SOFTMAX, LineSpec("x * whole", _EXP, "1 / s64", needs_max=True, store_summand=True))
+_register_forward("log_softmax", _LOG_SOFTMAX, LineSpec("(a - top) - whole", _EXP, "ti.log(s64)", needs_max=True))
+_register_backward("softmax_backward", _SOFTMAX_BACKWARD, LineSpec("(u - whole) * s", "u * s"))
+_register_backward("log_softmax_backward", _LOG_SOFTMAX_BACKWARD, LineSpec("u - exp16(s) * whole", "u"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.backends.taichi.codegen import source
-from minigrad.backends.taichi.codegen.functions import needed
-from minigrad.backends.taichi.kernels.elementwise import pointer
-from minigrad.backends.taichi.kernels.shape import in_rows
-from minigrad.backends.taichi.runtime.array import DEVICE, empty
-from minigrad.backends.taichi.runtime.kernel import compiled
-from minigrad.backends.taichi.runtime.vector_functions import typed
+from minigrad.backends.taichi.codegen.functions import required_functions
+from minigrad.backends.taichi.kernels.elementwise import array_argument
+from minigrad.backends.taichi.kernels.shape import as_contiguous
+from minigrad.backends.taichi.runtime.array import TAICHI, empty
+from minigrad.backends.taichi.runtime.kernel import get_kernel
+from minigrad.backends.taichi.runtime.vector_functions import cast_literals
 from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
@@ -45,7 +45,7 @@ _SAMPLE = f"""    for i in range(images * channels * points):
         y_[i] = s
 """
 # One thread writes each plane, so that the scatter-add needs no atomics and is deterministic.
-_PUT = f"""    for plane in range(images * channels):
+_SCATTER = f"""    for plane in range(images * channels):
         for k in range(height * width):
             y_[plane * height * width + k] = 0.0
         for k in range(points):
@@ -57,30 +57,35 @@ _PUT = f"""    for plane in range(images * channels):
 """
 
 
-def _run(name: str, body: str, out: Any, inputs: tuple[Any, ...], image: Shape, nearest: bool, indent: int) -> Any:
+def _run_sampling(
+    name: str, body: str, out: Any, inputs: tuple[Any, ...], image: Shape, nearest: bool, indent: int
+) -> Any:
     points = inputs[1].size // max(image[0], 1)
-    dtype, serial = out.dtype.name, image[0] * image[1] * points <= source.SERIAL
+    dtype, serial = out.dtype.name, image[0] * image[1] * points <= source.SERIAL_LIMIT
     low, weight = ("rounded", "1.0") if nearest else ("ti.floor", _WEIGHT)
-    kind = source.TI[dtype]
+    kind = source.TAICHI_NAMES[dtype]
     corners = _CORNERS.format(indent=" " * indent, low=low, corners=1 if nearest else 4, type=kind, weight=weight)
     body = body.format(corners=corners)
     name = f"{name}_nearest" if nearest else name
-    takes = ", ".join(f"{x}_: {source.array_of(dtype)}" for x in "yabc")
-    numbers = ", ".join(f"{x}: ti.i32" for x in ("images", "channels", "height", "width", "points"))
+    params = ", ".join(f"{x}_: {source.array_annotation(dtype)}" for x in "yabc")
+    size_names = ", ".join(f"{x}: ti.i32" for x in ("images", "channels", "height", "width", "points"))
     loop = f"    ti.loop_config(serialize={serial})\n"
-    text = f"{needed(body, kind)}@ti.kernel\ndef {name}_kernel({takes}, {numbers}):\n{loop}{typed(body, kind)}"
+    code = (
+        f"{required_functions(body, kind)}@ti.kernel\ndef {name}_kernel({params}, {size_names}):\n"
+        f"{loop}{cast_literals(body, kind)}"
+    )
     if out.size:
-        arrays = [out, *map(in_rows, inputs)]
-        compiled(name, text, "aaaaiiiii")(*map(pointer, arrays), *image, points)
+        arrays = [out, *map(as_contiguous, inputs)]
+        get_kernel(name, code, "aaaaiiiii")(*map(array_argument, arrays), *image, points)
     return out
 
 
-@kernel("grid_sample", DEVICE)
+@kernel("grid_sample", TAICHI)
 def grid_sample(a: Any, b: Any, c: Any, *, nearest: bool) -> Any:
     out = empty((a.shape[0], a.shape[1], *b.shape[1:]), a.dtype)
-    return _run("grid_sample", _SAMPLE, out, (a, b, c), a.shape, nearest, 8)
+    return _run_sampling("grid_sample", _SAMPLE, out, (a, b, c), a.shape, nearest, 8)
 
 
-@kernel("grid_put", DEVICE)
+@kernel("grid_put", TAICHI)
 def grid_put(a: Any, b: Any, c: Any, *, shape: Shape, nearest: bool) -> Any:
-    return _run("grid_put", _PUT, empty(shape, a.dtype), (a, b, c), shape, nearest, 12)
+    return _run_sampling("grid_put", _SCATTER, empty(shape, a.dtype), (a, b, c), shape, nearest, 12)

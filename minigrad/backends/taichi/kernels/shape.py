@@ -7,167 +7,176 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy import shape as views
-from minigrad.backends.taichi.kernels.elementwise import arange, computed, filled, fitting, laid_out_like, put
-from minigrad.backends.taichi.runtime.array import DEVICE, counted, empty
-from minigrad.core.dispatch import kernel, kernels_of
+from minigrad.backends.taichi.kernels.elementwise import (
+    arange,
+    cast_scalar,
+    copy_into,
+    empty_with_layout_of,
+    evaluate,
+    full,
+)
+from minigrad.backends.taichi.runtime.array import TAICHI, check_view, empty
+from minigrad.core.dispatch import get_kernels, kernel
 
-__all__ = ["in_rows"]
+__all__ = ["as_contiguous"]
 
 Shape = tuple[int, ...]
 
 
-def _viewing(view: Any) -> Any:
+def _view_kernel(view: Any) -> Any:
     """Adapt a NumPy view kernel."""
-    return lambda a, **attrs: counted(view(a, **attrs), a)
+    return lambda a, **attrs: check_view(view(a, **attrs), a)
 
 
 for _view in (views.expand, views.permute, views.index, views.diagonal, views.unfold):
-    kernel(_view.__name__, DEVICE)(_viewing(_view))
+    kernel(_view.__name__, TAICHI)(_view_kernel(_view))
 
 
-@kernel("reshape", DEVICE)
+@kernel("reshape", TAICHI)
 def reshape(a: Any, *, shape: Shape) -> Any:
     try:
         return a.reshape(shape, copy=False)
     except ValueError:  # the strides do not allow a view
         out = empty(shape, a.dtype)
-        put(out.reshape(a.shape), a)
+        copy_into(out.reshape(a.shape), a)
         return out
 
 
-@kernel("copy", DEVICE)
+@kernel("copy", TAICHI)
 def copy(a: Any, b: Any, *, out: Any = None) -> Any:
-    out = laid_out_like((a,), a.shape, a.dtype) if out is None else out
+    out = empty_with_layout_of((a,), a.shape, a.dtype) if out is None else out
     if isinstance(b, np.ndarray):
-        put(out, b)
+        copy_into(out, b)
         return out
-    value = fitting(b if a.dtype.kind == "f" else int(b), a.dtype)
-    return computed("fill", "value", (), a.dtype, out, {"value": value})
+    value = cast_scalar(b if a.dtype.kind == "f" else int(b), a.dtype)
+    return evaluate("fill", "value", (), a.dtype, out, {"value": value})
 
 
-@kernel("to", DEVICE)
+@kernel("to", TAICHI)
 def to(a: Any, *, dtype: Any) -> Any:
-    return computed("to", "(a == 0) == 0" if dtype.name == "bool" else "a", (a,), dtype.name)
+    return evaluate("to", "(a == 0) == 0" if dtype.name == "bool" else "a", (a,), dtype.name)
 
 
-@kernel("contiguous", DEVICE)
+@kernel("contiguous", TAICHI)
 def contiguous(a: Any) -> Any:
-    return computed("contiguous", "a", (a,), a.dtype, empty(a.shape, a.dtype))
+    return evaluate("contiguous", "a", (a,), a.dtype, empty(a.shape, a.dtype))
 
 
-def in_rows(a: Any) -> Any:
+def as_contiguous(a: Any) -> Any:
     """Return `a` if it is C-contiguous, otherwise a contiguous copy."""
     return a if a.flags.c_contiguous else contiguous(a)
 
 
-@kernel("flip", DEVICE)
+@kernel("flip", TAICHI)
 def flip(a: Any, *, dims: Shape) -> Any:
     return contiguous(a[tuple([slice(None, None, -1) if k in dims else slice(None) for k in range(a.ndim)])])
 
 
-@kernel("roll", DEVICE)
+@kernel("roll", TAICHI)
 def roll(a: Any, *, shifts: Shape, dims: Shape) -> Any:
     for by, dim in zip(shifts, dims, strict=True):
         size, out = a.shape[dim], empty(a.shape, a.dtype)
         by %= size or 1
         for into, source in ((slice(by, None), slice(0, size - by)), (slice(0, by), slice(size - by, None))):
-            put(out[(slice(None),) * dim + (into,)], a[(slice(None),) * dim + (source,)])
+            copy_into(out[(slice(None),) * dim + (into,)], a[(slice(None),) * dim + (source,)])
         a = out
     return a
 
 
-@kernel("tril", DEVICE)
+@kernel("tril", TAICHI)
 def tril(a: Any, *, diagonal: int) -> Any:
     rows, columns = arange(a.shape[-2])[:, None], arange(a.shape[-1])
-    return computed(
+    return evaluate(
         "tril", "ti.select(c - b <= diagonal, a, 0)", (a, rows, columns), a.dtype, None, {"diagonal": diagonal}
     )
 
 
-@kernel("triu", DEVICE)
+@kernel("triu", TAICHI)
 def triu(a: Any, *, diagonal: int) -> Any:
     rows, columns = arange(a.shape[-2])[:, None], arange(a.shape[-1])
-    return computed(
+    return evaluate(
         "triu", "ti.select(c - b >= diagonal, a, 0)", (a, rows, columns), a.dtype, None, {"diagonal": diagonal}
     )
 
 
-@kernel("cat", DEVICE)
+@kernel("cat", TAICHI)
 def cat(*arrays: Any, dim: int, sizes: Shape) -> Any:
     first = arrays[0]
     out = empty((*first.shape[:dim], sum(x.shape[dim] for x in arrays), *first.shape[dim + 1 :]), first.dtype)
     at = 0
     for x in arrays:
-        put(out[(slice(None),) * dim + (slice(at, at + x.shape[dim]),)], x)
+        copy_into(out[(slice(None),) * dim + (slice(at, at + x.shape[dim]),)], x)
         at += x.shape[dim]
     return out
 
 
-@kernel("pad", DEVICE)
+@kernel("pad", TAICHI)
 def pad(a: Any, *, pads: tuple[tuple[int, int], ...], value: float) -> Any:
     sizes = list(zip(a.shape, pads, strict=True))
-    kept = a[(*[slice(max(-before, 0), n + min(after, 0)) for n, (before, after) in sizes], ...)]
-    out = filled([n + before + after for n, (before, after) in sizes], a.dtype, value)
-    put(out[(*[slice(max(b, 0), max(b, 0) + n) for n, (b, _) in zip(kept.shape, pads, strict=True)], ...)], kept)
+    cropped = a[(*[slice(max(-before, 0), n + min(after, 0)) for n, (before, after) in sizes], ...)]
+    out = full([n + before + after for n, (before, after) in sizes], a.dtype, value)
+    copy_into(
+        out[(*[slice(max(b, 0), max(b, 0) + n) for n, (b, _) in zip(cropped.shape, pads, strict=True)], ...)], cropped
+    )
     return out
 
 
-@kernel("index_backward", DEVICE)
+@kernel("index_backward", TAICHI)
 def index_backward(a: Any, *, shape: Shape, key: Any) -> Any:
-    out = filled(shape, a.dtype)
-    put(out[key if ... in key else (*key, ...)], a)
+    out = full(shape, a.dtype)
+    copy_into(out[key if ... in key else (*key, ...)], a)
     return out
 
 
-@kernel("diagonal_backward", DEVICE)
+@kernel("diagonal_backward", TAICHI)
 def diagonal_backward(a: Any, *, shape: Shape, offset: int, dim1: int, dim2: int) -> Any:
-    out = filled(shape, a.dtype)
-    put(views.diagonal(out, offset=offset, dim1=dim1, dim2=dim2).view(out.__class__), a)
+    out = full(shape, a.dtype)
+    copy_into(views.diagonal(out, offset=offset, dim1=dim1, dim2=dim2).view(out.__class__), a)
     return out
 
 
-@kernel("unfold_backward", DEVICE)
+@kernel("unfold_backward", TAICHI)
 def unfold_backward(a: Any, *, shape: Shape, dim: int, size: int, step: int) -> Any:
-    out = filled(shape, a.dtype)
-    around = (slice(None),) * dim
+    out = full(shape, a.dtype)
+    leading = (slice(None),) * dim
     for k in range(size):
-        into = out[(*around, slice(k, k + step * (a.shape[dim] - 1) + 1, step))]
-        computed("add", "a + b", (into, a[..., k]), a.dtype, into)
+        window = out[(*leading, slice(k, k + step * (a.shape[dim] - 1) + 1, step))]
+        evaluate("add", "a + b", (window, a[..., k]), a.dtype, window)
     return out
 
 
-def _laid_out(a: Any, stride: Shape) -> Any:
+def _copy_with_strides(a: Any, stride: Shape) -> Any:
     """Copy `a` to an array with these strides, in elements."""
-    start, size = views.span(a.shape, stride)
+    start, size = views.memory_span(a.shape, stride)
     memory = empty((size,), a.dtype)
-    out = views.arranged(memory, a.shape, tuple(by * a.itemsize for by in stride), start * a.itemsize).view(
+    out = views.strided_view(memory, a.shape, tuple(by * a.itemsize for by in stride), start * a.itemsize).view(
         memory.__class__
     )
-    put(out, a)
+    copy_into(out, a)
     return out
 
 
-@kernel("as_strided", DEVICE)
+@kernel("as_strided", TAICHI)
 def as_strided(a: Any, *, own: Shape, size: Shape, stride: Shape, offset: int) -> Any:
     by = tuple(step * a.itemsize for step in stride)
     if a.strides == tuple(step * a.itemsize for step in own):
-        return counted(views.arranged(a, size, by, offset * a.itemsize), a)
-    return contiguous(views.arranged(_laid_out(a, own), size, by, offset * a.itemsize).view(a.__class__))
+        return check_view(views.strided_view(a, size, by, offset * a.itemsize), a)
+    return contiguous(views.strided_view(_copy_with_strides(a, own), size, by, offset * a.itemsize).view(a.__class__))
 
 
-@kernel("overwrite", DEVICE)
+@kernel("overwrite", TAICHI)
 def overwrite(a: Any, b: Any, *, chain: Any, stride: Shape) -> Any:
-    out = view = _laid_out(a, stride)
+    out = view = _copy_with_strides(a, stride)
     for op, attrs in chain:
-        view = kernels_of(op.name)[DEVICE](view, **attrs)
-    put(view, b)
+        view = get_kernels(op.name)[TAICHI](view, **attrs)
+    copy_into(view, b)
     return out
 
 
-@kernel("shift", DEVICE)
+@kernel("shift", TAICHI)
 def shift(a: Any, *, dim: int, by: int, fill: float) -> Any:
-    out, around = filled(a.shape, a.dtype, fill), (slice(None),) * dim
+    out, leading = full(a.shape, a.dtype, fill), (slice(None),) * dim
     if abs(by) < a.shape[dim]:
-        into, source = (slice(by, None), slice(None, -by)) if by > 0 else (slice(None, by), slice(-by, None))
-        put(out[(*around, into)], a[(*around, source)])
+        target, source = (slice(by, None), slice(None, -by)) if by > 0 else (slice(None, by), slice(-by, None))
+        copy_into(out[(*leading, target)], a[(*leading, source)])
     return out

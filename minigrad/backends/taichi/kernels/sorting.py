@@ -13,92 +13,96 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.taichi.codegen import source
-from minigrad.backends.taichi.kernels.elementwise import computed, pointer
-from minigrad.backends.taichi.kernels.shape import in_rows
-from minigrad.backends.taichi.runtime.array import DEVICE, empty
-from minigrad.backends.taichi.runtime.caches import cached
-from minigrad.backends.taichi.runtime.kernel import compiled
-from minigrad.core.dispatch import kernel, kernels_of
+from minigrad.backends.taichi.kernels.elementwise import array_argument, evaluate
+from minigrad.backends.taichi.kernels.shape import as_contiguous
+from minigrad.backends.taichi.runtime.array import TAICHI, empty
+from minigrad.backends.taichi.runtime.caches import arch_cache
+from minigrad.backends.taichi.runtime.kernel import get_kernel
+from minigrad.core.dispatch import get_kernels, kernel
 
-__all__ = ["order", "taken"]
+__all__ = ["argsort_lines", "gather_lines"]
 
-RUN = 8  # pairs per run of the insertion sort
-DEALT = 512  # minimum length of a line for the radix sort
-STRETCH = 32768  # pairs per radix sort chunk: they fit in the cache
-PIECE = 8192  # pairs per merge task
-SHORT = 64  # the same per GPU thread
-_LAST, _PLACE = "ti.i64(9223372036854775807)", "ti.i64(4294967295)"
+RUN_LENGTH = 8  # pairs per run of the insertion sort
+MIN_RADIX_LENGTH = 512  # minimum length of a line for the radix sort
+CHUNK_LENGTH = 32768  # pairs per radix sort chunk: they fit in the cache
+MERGE_LENGTH = 8192  # pairs per merge task
+GPU_MERGE_LENGTH = 64  # the same per GPU thread
+_MAX_PAIR, _INDEX_MASK = "ti.i64(9223372036854775807)", "ti.i64(4294967295)"
 
 
-def _key(bits: int, most: str, none: str) -> str:
+def _float_key(bits: int, max_int: str, zero: str) -> str:
     """Return an expression that maps floats to ints in the same order: -0, which would be -1, to 0, and nan last."""
     plain = f"ti.bit_cast(a, ti.i{bits})"
     # flip all bits of negative floats but the sign, arithmetically, since CUDA compilers miscompile `^` here
-    ordered = f"ti.select({plain} < 0, ti.i{bits}(-2) - {most} - {plain}, {plain})"
-    return f"ti.select((a == a) == 0, {most}, ti.select({ordered} == -1, {none}, {ordered}))"
+    ordered = f"ti.select({plain} < 0, ti.i{bits}(-2) - {max_int} - {plain}, {plain})"
+    return f"ti.select((a == a) == 0, {max_int}, ti.select({ordered} == -1, {zero}, {ordered}))"
 
 
-_KEYS = {"float32": _key(32, "2147483647", "0"), "float64": _key(64, _LAST, "ti.i64(0)")}
+_KEYS = {"float32": _float_key(32, "2147483647", "0"), "float64": _float_key(64, _MAX_PAIR, "ti.i64(0)")}
 _HALVES = {  # the halves of a 64-bit key, each as a signed int
-    "low": f"((a & {_PLACE}) - ti.i64(2147483648))",
+    "low": f"((a & {_INDEX_MASK}) - ti.i64(2147483648))",
     "high": "(a >> ti.i64(32))",
 }
 
 
-def order(a: Any, descending: bool = False) -> Any:
+def argsort_lines(a: Any, descending: bool = False) -> Any:
     """Return the int64 indices that sort lines, (lines, elements), of the same shape."""
-    a = in_rows(a)
+    a = as_contiguous(a)
     key = _KEYS.get(a.dtype.name, "a")
     if a.itemsize < 8:
-        return _places(_sorted(_pairs(a, f"ti.i64({key})", descending)))
+        return _pair_indices(_sort_pairs(_make_pairs(a, f"ti.i64({key})", descending)))
     if a.dtype.kind == "f":
-        a = computed("ordered", key, (a,), np.int64)
-    first = _places(_sorted(_pairs(a, _HALVES["low"], descending)))
-    second = _places(_sorted(_pairs(taken(a, first), _HALVES["high"], descending)))
-    return taken(first, second)
+        a = evaluate("ordered", key, (a,), np.int64)
+    first = _pair_indices(_sort_pairs(_make_pairs(a, _HALVES["low"], descending)))
+    second = _pair_indices(_sort_pairs(_make_pairs(gather_lines(a, first), _HALVES["high"], descending)))
+    return gather_lines(first, second)
 
 
-def taken(lines: Any, at: Any) -> Any:
-    """Gather from each line at `at`. (Uses the registry, because indexing itself sorts on a GPU.)"""
-    return kernels_of("gather")[DEVICE](lines, at, dim=1)
+def gather_lines(lines: Any, indices: Any) -> Any:
+    """Gather from each line at `indices`. (Uses the registry, because indexing itself sorts on a GPU.)"""
+    return get_kernels("gather")[TAICHI](lines, indices, dim=1)
 
 
-def _pairs(a: Any, key: str, descending: bool) -> Any:
+def _make_pairs(a: Any, key: str, descending: bool) -> Any:
     """Return the key and index of each element, packed into one int64."""
     key = f"(ti.i64(-1) - {key})" if descending else key
-    return computed("pairs", f"({key} << ti.i64(32)) | (i % size)", (a,), np.int64, None, {"size": a.shape[1]})
+    return evaluate("pairs", f"({key} << ti.i64(32)) | (i % size)", (a,), np.int64, None, {"size": a.shape[1]})
 
 
-def _places(pairs: Any) -> Any:
-    return computed("places", f"a & {_PLACE}", (pairs,), np.int64)
+def _pair_indices(pairs: Any) -> Any:
+    return evaluate("places", f"a & {_INDEX_MASK}", (pairs,), np.int64)
 
 
-def _sorted(pairs: Any) -> Any:
+def _sort_pairs(pairs: Any) -> Any:
     """Sort the lines of `pairs`, which are overwritten."""
     lines, count = pairs.shape
     if count < 2:
         return pairs
-    serial = pairs.size <= source.SERIAL
-    other = empty(pairs.shape, pairs.dtype)
+    serial = pairs.size <= source.SERIAL_LIMIT
+    workspace = empty(pairs.shape, pairs.dtype)
     if not source.VECTORIZED:
-        _runs()(pointer(pairs), lines, -(-count // RUN), count)
-        return _merged(pairs, other, RUN, False)
-    if count < DEALT:
-        _merging(serial)(pointer(pairs), pointer(other), lines, count)
-        return other if (-(-count // RUN) - 1).bit_length() % 2 else pairs
-    stretches = -(-count // STRETCH)
-    counts = empty((lines * stretches, 4, 256), np.int32)
-    _dealing(serial)(pointer(pairs), pointer(other), pointer(counts), lines, stretches, count)
-    return _merged(pairs, other, STRETCH, serial)
+        _run_sort_kernel()(array_argument(pairs), lines, -(-count // RUN_LENGTH), count)
+        return _merge_runs(pairs, workspace, RUN_LENGTH, False)
+    if count < MIN_RADIX_LENGTH:
+        _merge_sort_kernel(serial)(array_argument(pairs), array_argument(workspace), lines, count)
+        return workspace if (-(-count // RUN_LENGTH) - 1).bit_length() % 2 else pairs
+    chunks = -(-count // CHUNK_LENGTH)
+    counts = empty((lines * chunks, 4, 256), np.int32)
+    _radix_sort_kernel(serial)(
+        array_argument(pairs), array_argument(workspace), array_argument(counts), lines, chunks, count
+    )
+    return _merge_runs(pairs, workspace, CHUNK_LENGTH, serial)
 
 
-def _merged(pairs: Any, other: Any, run: int, serial: bool) -> Any:
-    """Merge the sorted runs, of `run` pairs, of each line; `other` is a workspace of the same shape."""
+def _merge_runs(pairs: Any, workspace: Any, run: int, serial: bool) -> Any:
+    """Merge the sorted runs, of `run` pairs, of each line; `workspace` is a workspace of the same shape."""
     lines, count = pairs.shape
     while run < count:
-        piece = min(PIECE if source.VECTORIZED else SHORT, 2 * run)
-        _pieces(serial)(pointer(other), pointer(pairs), lines, -(-count // piece), count, run, piece)
-        pairs, other, run = other, pairs, run * 2
+        piece = min(MERGE_LENGTH if source.VECTORIZED else GPU_MERGE_LENGTH, 2 * run)
+        _merge_kernel(serial)(
+            array_argument(workspace), array_argument(pairs), lines, -(-count // piece), count, run, piece
+        )
+        pairs, workspace, run = workspace, pairs, run * 2
     return pairs
 
 
@@ -112,16 +116,16 @@ _INSERT = """            pair = x_[k]
 """
 
 
-@cached()
-def _runs() -> Any:
+@arch_cache()
+def _run_sort_kernel() -> Any:
     """Compile the insertion sort of runs, one GPU thread per run."""
-    text = f"""@ti.kernel
+    code = f"""@ti.kernel
 def sort_runs_kernel(x_: {_PAIRS}, lines: ti.i32, runs: ti.i32, count: ti.i32):
     for i in range(lines * runs):
-        start = i // runs * count + i % runs * {RUN}
-        for k in range(start + 1, ti.min(start + {RUN}, i // runs * count + count)):
+        start = i // runs * count + i % runs * {RUN_LENGTH}
+        for k in range(start + 1, ti.min(start + {RUN_LENGTH}, i // runs * count + count)):
 {_INSERT}"""
-    return compiled("sort_runs", text, "aiii")
+    return get_kernel("sort_runs", code, "aiii")
 
 
 # Merge the ranges [i_first, i_end) and [j_first, j_end) of x into [first, end) of y.
@@ -130,8 +134,8 @@ def merge(y: ti.template(), x: ti.template(), first, end, i_first, i_end, j_firs
     i = i_first
     j = j_first
     for k in range(first, end):
-        left = ti.select(i < i_end, x[ti.min(i, i_end - 1)], {_LAST})
-        right = ti.select(j < j_end, x[ti.min(j, j_end - 1)], {_LAST})
+        left = ti.select(i < i_end, x[ti.min(i, i_end - 1)], {_MAX_PAIR})
+        right = ti.select(j < j_end, x[ti.min(j, j_end - 1)], {_MAX_PAIR})
         y[k] = ti.min(left, right)
         from_left = ti.cast(left < right, ti.i32)
         i += from_left
@@ -139,21 +143,21 @@ def merge(y: ti.template(), x: ti.template(), first, end, i_first, i_end, j_firs
 
 
 """
-_PAIRS = source.array_of("int64")
+_PAIRS = source.array_annotation("int64")
 
 
-@cached()
-def _merging(serial: bool) -> Any:
+@arch_cache()
+def _merge_sort_kernel(serial: bool) -> Any:
     """Compile the merge sort of short lines: insertion sort of runs, then merging, between x and y; after an odd number
     of rounds the result is in y."""
-    text = f"""{_MERGE}@ti.kernel
+    code = f"""{_MERGE}@ti.kernel
 def sort_short_kernel(x_: {_PAIRS}, y_: {_PAIRS}, lines: ti.i32, count: ti.i32):
-{source.ONCE * serial}    for i in range(lines):
+{source.SERIALIZE * serial}    for i in range(lines):
         low = i * count
         high = low + count
         for k in range(low, high):
-            start = low + (k - low) // {RUN} * {RUN}
-{_INSERT}        run = {RUN}
+            start = low + (k - low) // {RUN_LENGTH} * {RUN_LENGTH}
+{_INSERT}        run = {RUN_LENGTH}
         turn = 0
         while run < high - low:
             for r in range((high - low + 2 * run - 1) // (2 * run)):
@@ -166,11 +170,11 @@ def sort_short_kernel(x_: {_PAIRS}, y_: {_PAIRS}, lines: ti.i32, count: ti.i32):
             run *= 2
             turn = 1 - turn
 """
-    return compiled("sort_short", text, "aaii")
+    return get_kernel("sort_short", code, "aaii")
 
 
 # Scatter pairs by digit; `counts` holds the next position of each digit.
-_DEAL = """@ti.func
+_SCATTER_DIGITS = """@ti.func
 def deal(y: ti.template(), x: ti.template(), counts: ti.template(), low, high, begins, shift, flip):
     for k in range(low, high):
         pair = x[k]
@@ -183,16 +187,17 @@ def deal(y: ti.template(), x: ti.template(), counts: ti.template(), low, high, b
 """
 
 
-@cached()
-def _dealing(serial: bool) -> Any:
+@arch_cache()
+def _radix_sort_kernel(serial: bool) -> Any:
     """Compile the LSD radix sort of the chunks of a line, by the four digits of the keys; it skips constant digits."""
-    text = f"""{_DEAL}@ti.kernel
+    code = f"""{_SCATTER_DIGITS}@ti.kernel
 def sort_digits_kernel(
-    x_: {_PAIRS}, y_: {_PAIRS}, counts_: {source.array_of("int32")}, lines: ti.i32, stretches: ti.i32, count: ti.i32
+    x_: {_PAIRS}, y_: {_PAIRS}, counts_: {source.array_annotation("int32")}, lines: ti.i32, stretches: ti.i32,
+    count: ti.i32
 ):
-{source.ONCE * serial}    for i in range(lines * stretches):
-        low = i // stretches * count + i % stretches * {STRETCH}
-        high = ti.min(low + {STRETCH}, i // stretches * count + count)
+{source.SERIALIZE * serial}    for i in range(lines * stretches):
+        low = i // stretches * count + i % stretches * {CHUNK_LENGTH}
+        high = ti.min(low + {CHUNK_LENGTH}, i // stretches * count + count)
         for k in range(i * 1024, i * 1024 + 1024):
             counts_[k] = 0
         for k in range(low, high):
@@ -219,17 +224,17 @@ def sort_digits_kernel(
             for k in range(low, high):
                 x_[k] = y_[k]
 """
-    return compiled("sort_digits", text, "aaaiii")
+    return get_kernel("sort_digits", code, "aaaiii")
 
 
-@cached()
-def _pieces(serial: bool) -> Any:
+@arch_cache()
+def _merge_kernel(serial: bool) -> Any:
     """Compile the merge of adjacent sorted runs, of `run` pairs, from x to y, in pieces within two runs."""
-    text = f"""{_MERGE}@ti.kernel
+    code = f"""{_MERGE}@ti.kernel
 def sort_pieces_kernel(
     y_: {_PAIRS}, x_: {_PAIRS}, lines: ti.i32, pieces: ti.i32, count: ti.i32, run: ti.i32, piece: ti.i32
 ):
-{source.ONCE * serial}    for i in range(lines * pieces):
+{source.SERIALIZE * serial}    for i in range(lines * pieces):
         line = i // pieces * count
         begin = i % pieces * piece
         first = line + begin // (2 * run) * (2 * run)
@@ -245,33 +250,33 @@ def sort_pieces_kernel(
         stop = ti.min(line + begin + piece, end)
         merge(y_, x_, line + begin, stop, first + low, middle, middle + ahead - low, end)
 """
-    return compiled("sort_pieces", text, "aaiiiii")
+    return get_kernel("sort_pieces", code, "aaiiiii")
 
 
-def _lines(a: Any, dim: int) -> Any:
+def _to_lines(a: Any, dim: int) -> Any:
     """Return the lines of `a` along `dim` as rows."""
-    a = in_rows(np.moveaxis(a, dim, -1))
+    a = as_contiguous(np.moveaxis(a, dim, -1))
     return a.reshape(-1 if a.size else 0, a.shape[-1])
 
 
-def _back(lines: Any, shape: tuple[int, ...], dim: int) -> Any:
+def _from_lines(lines: Any, shape: tuple[int, ...], dim: int) -> Any:
     """Return rows as an array of `shape`, in which they are the lines along `dim`."""
     rest = [n for k, n in enumerate(shape) if k != dim]
     out = np.moveaxis(lines.reshape(*rest, shape[dim]), -1, dim)
-    return in_rows(out)
+    return as_contiguous(out)
 
 
-@kernel("sort", DEVICE)
+@kernel("sort", TAICHI)
 def sort(a: Any, *, dim: int, descending: bool) -> tuple[Any, Any]:
-    values, at = topk(a, k=a.shape[dim], dim=dim, largest=descending)
-    return values, at
+    values, indices = topk(a, k=a.shape[dim], dim=dim, largest=descending)
+    return values, indices
 
 
-@kernel("topk", DEVICE)
+@kernel("topk", TAICHI)
 def topk(a: Any, *, k: int, dim: int, largest: bool) -> tuple[Any, Any]:
     shape = (*a.shape[:dim], k, *a.shape[dim + 1 :])
     if 0 in shape:
         return empty(shape, a.dtype), empty(shape, np.int64)
-    lines = _lines(a, dim)
-    at = in_rows(order(lines, largest)[:, :k])
-    return _back(taken(lines, at), shape, dim), _back(at, shape, dim)
+    lines = _to_lines(a, dim)
+    indices = as_contiguous(argsort_lines(lines, largest)[:, :k])
+    return _from_lines(gather_lines(lines, indices), shape, dim), _from_lines(indices, shape, dim)

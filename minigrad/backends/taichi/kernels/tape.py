@@ -1,6 +1,6 @@
 """A scalar graph as one kernel: a loop over runs of nodes of one kind, with an inner loop of the snippet of each kind.
 
-One core computes a single sample. Many samples are distributed over the cores in chunks of `STRETCH`. A core processes
+One core computes a single sample. Many samples are distributed over the cores in chunks of `CHUNK`. A core processes
 a chunk in blocks of `BLOCK` samples, in its own rows, which stay in its cache however many samples there are; backward
 therefore recomputes the forward pass. Loops over a block have a fixed length, which compiles in a third of the time;
 the last block is padded with its last sample. Runs execute in order, or in reverse order backward, and chunk sums are
@@ -17,22 +17,22 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.numpy.tape import step
-from minigrad.backends.taichi.codegen.functions import needed
-from minigrad.backends.taichi.codegen.snippets import SNIPPETS, TRUTHS, clamped
-from minigrad.backends.taichi.codegen.source import CORES, LETTERS, array_of, in_lines
-from minigrad.backends.taichi.runtime.array import DEVICE, CpuArray, empty, pointer
-from minigrad.backends.taichi.runtime.caches import cached
-from minigrad.backends.taichi.runtime.kernel import compiled
-from minigrad.backends.taichi.runtime.vector_functions import typed
+from minigrad.backends.taichi.codegen.functions import required_functions
+from minigrad.backends.taichi.codegen.snippets import PREDICATES, SNIPPETS, clamp_snippet
+from minigrad.backends.taichi.codegen.source import CORES, LETTERS, array_annotation, format_parameters
+from minigrad.backends.taichi.runtime.array import TAICHI, CpuArray, array_argument, empty
+from minigrad.backends.taichi.runtime.caches import arch_cache
+from minigrad.backends.taichi.runtime.kernel import get_kernel
+from minigrad.backends.taichi.runtime.vector_functions import cast_literals
 from minigrad.core.dispatch import kernel
 
-__all__ = ["text"]
+__all__ = ["generate_source"]
 
-BLOCK, STRETCH = 32, 256
-_TEXTS = SNIPPETS | TRUTHS
-_TEXTS["sign"] = "ti.cast(a > 0, ti.f64) - ti.cast(a < 0, ti.f64)"
-_TEXTS["clamp"] = clamped("low", "high")
-_NAMES = re.compile(r"(?<![\w.])(?!(?:ti|inf|nan)\b)[a-z_]+\b(?!\()")
+BLOCK, CHUNK = 32, 256
+_SNIPPETS = SNIPPETS | PREDICATES
+_SNIPPETS["sign"] = "ti.cast(a > 0, ti.f64) - ti.cast(a < 0, ti.f64)"
+_SNIPPETS["clamp"] = clamp_snippet("low", "high")
+_NAME_PATTERN = re.compile(r"(?<![\w.])(?!(?:ti|inf|nan)\b)[a-z_]+\b(?!\()")
 _ARRAYS = {
     "tape_forward": ("value", "operands", "runs"),
     "tape_backward": ("value", "operands", "runs", "grad"),
@@ -42,47 +42,47 @@ _ARRAYS = {
         *("fed", "seeds", "grads", "sums"),
     ),
 }
-_NUMBERS = {False: ("length",), True: ("length", "count_rows", "count_fed", "count_outputs", "count", "known")}
+_SIZE_NAMES = {False: ("length",), True: ("length", "count_rows", "count_fed", "count_outputs", "count", "known")}
 
 Kind = tuple[str, int, str, tuple[str | None, ...], tuple[bool, ...]]
 """The op name, the number of rows it reads, its snippet, a gradient snippet per row, and which rows are shared."""
 
 
-@kernel("tape_forward", DEVICE)
-def tape_forward(known: Any, *, program: Any, out: Any = None) -> Any:
-    """Compute all nodes of `program` into `out`. Its first rows hold `known`, the leaves and constants."""
+@kernel("tape_forward", TAICHI)
+def tape_forward(leaf_values: Any, *, program: Any, out: Any = None) -> Any:
+    """Compute all nodes of `program` into `out`. Its first rows hold `leaf_values`, the leaves and constants."""
     _launch("tape_forward", program, (out, program.operands, program.runs), ())
     return out
 
 
-@kernel("tape_backward", DEVICE)
+@kernel("tape_backward", TAICHI)
 def tape_backward(value: Any, *, program: Any, out: Any = None) -> Any:
     """Accumulate the gradients of all operands into `out`, which holds the gradients of the outputs."""
     _launch("tape_backward", program, (value, program.operands, program.runs, out), ())
     return out
 
 
-@kernel("tape_batch", DEVICE)
+@kernel("tape_batch", TAICHI)
 def tape_batch(value: Any, columns: Any, *, program: Any, out: Any = None) -> Any:
     """Compute the outputs, (outputs, samples), from shared values and the `columns` of fed leaves, (fed, samples)."""
-    given = (value, program.operands, program.runs, columns, program.outputs, _rows(program), out)
-    _launch("tape_batch", program, given, _counts(program, columns, 0))
+    arguments = (value, program.operands, program.runs, columns, program.outputs, _rows(program), out)
+    _launch("tape_batch", program, arguments, _counts(program, columns, 0))
     return out
 
 
-@kernel("tape_batch_backward", DEVICE)
+@kernel("tape_batch_backward", TAICHI)
 def tape_batch_backward(value: Any, columns: Any, seeds: Any, *, program: Any, out: Any = None) -> Any:
     """Compute the gradients of the leaves, in rows as of `value`, summed over samples, from those of the outputs."""
-    sums = empty((-(-columns.shape[1] // STRETCH), len(out)), np.float64)
+    sums = empty((-(-columns.shape[1] // CHUNK), len(out)), np.float64)
     sums.view(np.ndarray).fill(0.0)
-    given = (value, program.operands, program.runs, columns, program.outputs, _rows(program), program.fed)
-    every = (*given, seeds, _rows(program), sums)
-    _launch("tape_batch_backward", program, every, _counts(program, columns, len(out)))
+    shared_arguments = (value, program.operands, program.runs, columns, program.outputs, _rows(program), program.fed)
+    arguments = (*shared_arguments, seeds, _rows(program), sums)
+    _launch("tape_batch_backward", program, arguments, _counts(program, columns, len(out)))
     out.view(np.ndarray)[...] = sums.view(np.ndarray).sum(axis=0)
     return out
 
 
-kernel("tape_step", DEVICE)(step)
+kernel("tape_step", TAICHI)(step)
 
 
 def _rows(program: Any) -> Any:
@@ -94,49 +94,53 @@ def _counts(program: Any, columns: Any, known: int) -> tuple[int, ...]:
 
 
 def _launch(name: str, program: Any, arrays: Sequence[Any], counts: tuple[int, ...]) -> None:
-    made = program.made.get(name)
-    if made is None:
+    compiled_kernel = program.backend_cache.get(name)
+    if compiled_kernel is None:
         kinds = "a" * len(arrays) + "i" * (1 + len(counts))
-        made = program.made[name] = compiled(name, text(name, program.snippets), kinds)
-    at = [pointer(x if isinstance(x, CpuArray) else x.view(CpuArray)) for x in arrays]
-    made.launch(*at, len(program.runs), *counts)
+        compiled_kernel = program.backend_cache[name] = get_kernel(name, generate_source(name, program.snippets), kinds)
+    pointers = [array_argument(x if isinstance(x, CpuArray) else x.view(CpuArray)) for x in arrays]
+    compiled_kernel.launch(*pointers, len(program.runs), *counts)
 
 
 # --- source ----------------------------------------------------------------------------------------------------------
 
 
-@cached(64)
-def text(name: str, kinds: tuple[Kind, ...]) -> str:
+@arch_cache(64)
+def generate_source(name: str, kinds: tuple[Kind, ...]) -> str:
     """Return the source of the kernel `name`, such as ``tape_forward`` or ``tape_batch``, for these kinds of nodes."""
     if name in ("tape_forward", "tape_backward"):
-        loop = f"ti.loop_config(serialize=True)\nfor once in range(1):\n{indent(_runs(kinds, name, '', ''), ' ' * 4)}"
+        loop = (
+            f"ti.loop_config(serialize=True)\nfor once in range(1):\n{indent(_run_loop(kinds, name, '', ''), ' ' * 4)}"
+        )
     else:
-        loop = _stretches(kinds, name == "tape_batch_backward")
+        loop = _chunk_loop(kinds, name == "tape_batch_backward")
     arguments = []
     for array in _ARRAYS[name]:
-        whole = array in ("operands", "runs", "outputs", "fed")
-        arguments.append(f"{array}: {array_of('int32' if whole else 'float64')}")
-    arguments += [f"{number}: ti.i32" for number in _NUMBERS["batch" in name]]
-    functions = "".join(_function(one) for one in dict.fromkeys(re.findall(r"\b(\w+)_of\(", loop)))
-    head = f"@ti.kernel\ndef {name}_kernel(\n{in_lines(arguments)}):\n"
-    return f"{needed(functions + loop, 'f64')}{functions}{head}{indent(loop, ' ' * 4)}"
+        is_integer = array in ("operands", "runs", "outputs", "fed")
+        arguments.append(f"{array}: {array_annotation('int32' if is_integer else 'float64')}")
+    arguments += [f"{size_name}: ti.i32" for size_name in _SIZE_NAMES["batch" in name]]
+    functions = "".join(
+        _snippet_function(snippet_name) for snippet_name in dict.fromkeys(re.findall(r"\b(\w+)_of\(", loop))
+    )
+    head = f"@ti.kernel\ndef {name}_kernel(\n{format_parameters(arguments)}):\n"
+    return f"{required_functions(functions + loop, 'f64')}{functions}{head}{indent(loop, ' ' * 4)}"
 
 
-def _function(name: str) -> str:
+def _snippet_function(name: str) -> str:
     """Return a snippet as a Taichi function, with operands and attributes in their order of occurrence."""
-    takes = ", ".join(dict.fromkeys(_NAMES.findall(_TEXTS[name])))
-    return f"@ti.func\ndef {name}_of({takes}):\n    return {typed(_TEXTS[name], 'f64')}\n\n\n"
+    params = ", ".join(dict.fromkeys(_NAME_PATTERN.findall(_SNIPPETS[name])))
+    return f"@ti.func\ndef {name}_of({params}):\n    return {cast_literals(_SNIPPETS[name], 'f64')}\n\n\n"
 
 
-def _stretches(kinds: tuple[Kind, ...], back: bool) -> str:
+def _chunk_loop(kinds: tuple[Kind, ...], is_backward: bool) -> str:
     """Generate the parallel loop over chunks of samples, in which each core processes its chunks by blocks."""
     block = f"""first_sample = block * {BLOCK}
 samples = ti.min({BLOCK}, count - first_sample)
 for k in range(count_fed):
     for sample in range({BLOCK}):
         rows[base + k * {BLOCK} + sample] = columns[k * count + ti.min(first_sample + sample, count - 1)]
-{_runs(kinds, "tape_forward", "rows", "")}"""
-    if back:
+{_run_loop(kinds, "tape_forward", "rows", "")}"""
+    if is_backward:
         block += f"""for k in range(count_rows * {BLOCK}):
     grads[base + k] = 0.0
 for k in range(count_outputs):
@@ -144,7 +148,7 @@ for k in range(count_outputs):
         for sample in range(samples):
             at_g = base + outputs[k] * {BLOCK} + sample
             grads[at_g] = grads[at_g] + seeds[k * count + first_sample + sample]
-{_runs(kinds, "tape_backward", "rows", "grads")}for k in range(count_fed):
+{_run_loop(kinds, "tape_backward", "rows", "grads")}for k in range(count_fed):
     total = ti.f64(0.0)
     for sample in range(samples):
         total = total + grads[base + k * {BLOCK} + sample]
@@ -160,85 +164,92 @@ for k in range(count_outputs):
     return f"""for core in range({CORES * 512}):
     if core % 512 == 0:
         base = core // 512 * count_rows * {BLOCK}
-        stretches = (count + {STRETCH - 1}) // {STRETCH}
+        stretches = (count + {CHUNK - 1}) // {CHUNK}
         share = (stretches + {CORES - 1}) // {CORES}
         for stretch in range(core // 512 * share, ti.min(stretches, (core // 512 + 1) * share)):
-            blocks = (ti.min(count, (stretch + 1) * {STRETCH}) + {BLOCK - 1}) // {BLOCK}
-            for block in range(stretch * {STRETCH // BLOCK}, blocks):
+            blocks = (ti.min(count, (stretch + 1) * {CHUNK}) + {BLOCK - 1}) // {BLOCK}
+            for block in range(stretch * {CHUNK // BLOCK}, blocks):
 {indent(block, " " * 16)}"""
 
 
-def _runs(kinds: tuple[Kind, ...], name: str, rows: str, grads: str) -> str:
+def _run_loop(kinds: tuple[Kind, ...], name: str, rows: str, grads: str) -> str:
     """Generate the loop over runs; `rows` and `grads` name the arrays of a block, and are empty for a single sample."""
-    back = name == "tape_backward"
+    is_backward = name == "tape_backward"
     body = "".join(f"{x} = runs[4 * run + {k}]\n" for k, x in enumerate(("kind", "first", "nodes", "at")))
-    for number, kind in enumerate(kinds):
-        if not back or any(kind[3]):
-            lines = _back(kind, rows, grads) if back else _forth(kind, rows)
-            place = "nodes - 1 - again" if back else "again"
-            inner = f"place = {place}\nnode = first + place\n{lines}"
-            body += f"if kind == {number}:  # {kind[0]}\n    for again in range(nodes):\n{indent(inner, ' ' * 8)}"
-    turn = "length - 1 - turn" if back else "turn"
-    return f"for turn in range(length):\n    run = {turn}\n{indent(body, ' ' * 4)}"
+    for kind_index, kind in enumerate(kinds):
+        if not is_backward or any(kind[3]):
+            lines = _backward_lines(kind, rows, grads) if is_backward else _forward_lines(kind, rows)
+            node_index = "nodes - 1 - again" if is_backward else "again"
+            inner = f"place = {node_index}\nnode = first + place\n{lines}"
+            body += f"if kind == {kind_index}:  # {kind[0]}\n    for again in range(nodes):\n{indent(inner, ' ' * 8)}"
+    run_index = "length - 1 - turn" if is_backward else "turn"
+    return f"for turn in range(length):\n    run = {run_index}\n{indent(body, ' ' * 4)}"
 
 
-def _read(kind: Kind, wanted: str, also: Sequence[int], many: bool) -> tuple[list[str], list[str], list[str]]:
+def _operand_lines(
+    kind: Kind, expression: str, extra_slots: Sequence[int], is_batched: bool
+) -> tuple[list[str], list[str], list[str]]:
     """Generate lines that locate the rows of a node, that load shared values, and that load values of a sample."""
-    _, takes, _, _, shared = kind
-    named = [k for k in range(takes) if re.search(rf"\b{LETTERS[k]}\b", wanted)]
-    places: list[str] = []
-    before: list[str] = []
-    inside: list[str] = []
-    for k in sorted({*named, *also}):
+    _, row_count, _, _, shared = kind
+    named_slots = [k for k in range(row_count) if re.search(rf"\b{LETTERS[k]}\b", expression)]
+    offset_lines: list[str] = []
+    shared_loads: list[str] = []
+    sample_loads: list[str] = []
+    for k in sorted({*named_slots, *extra_slots}):
         letter = LETTERS[k]
-        row = f"operands[at + place * {takes} + {k}]"
-        ours = many and not shared[k]
-        places.append(f"at_{letter} = base + {row} * {BLOCK}" if ours else f"at_{letter} = {row}")
-        if k in named:
-            line = f"{letter} = rows[at_{letter} + sample]" if ours else f"{letter} = value[at_{letter}]"
-            (inside if ours else before).append(line)
-    return places, before, inside
+        row = f"operands[at + place * {row_count} + {k}]"
+        per_sample = is_batched and not shared[k]
+        offset_lines.append(f"at_{letter} = base + {row} * {BLOCK}" if per_sample else f"at_{letter} = {row}")
+        if k in named_slots:
+            line = f"{letter} = rows[at_{letter} + sample]" if per_sample else f"{letter} = value[at_{letter}]"
+            (sample_loads if per_sample else shared_loads).append(line)
+    return offset_lines, shared_loads, sample_loads
 
 
-def _forth(kind: Kind, rows: str) -> str:
+def _forward_lines(kind: Kind, rows: str) -> str:
     """Generate the forward computation of a node."""
-    places, before, inside = _read(kind, kind[2], (), bool(rows))
-    made = typed(kind[2], "f64")
+    offset_lines, shared_loads, sample_loads = _operand_lines(kind, kind[2], (), bool(rows))
+    expression = cast_literals(kind[2], "f64")
     if not rows:
-        return _lines([*places, *before, f"value[node] = {made}"])
-    loop = [*inside, f"rows[at_y + sample] = {made}"]
-    return _lines([*places, f"at_y = base + node * {BLOCK}", *before, *_each(loop)])
+        return _join_lines([*offset_lines, *shared_loads, f"value[node] = {expression}"])
+    loop = [*sample_loads, f"rows[at_y + sample] = {expression}"]
+    return _join_lines([*offset_lines, f"at_y = base + node * {BLOCK}", *shared_loads, *_sample_loop(loop)])
 
 
-def _back(kind: Kind, rows: str, grads: str) -> str:
+def _backward_lines(kind: Kind, rows: str, grads: str) -> str:
     """Generate the gradients of the operands of a node."""
     _, _, _, rules, shared = kind
-    found = {k: rule for k, rule in enumerate(rules) if rule is not None}
-    wanted = " ".join(found.values())
-    places, before, inside = _read(kind, wanted, list(found), bool(rows))
-    found = {k: typed(rule, "f64") for k, rule in found.items()}
+    rule_by_slot = {k: rule for k, rule in enumerate(rules) if rule is not None}
+    expression = " ".join(rule_by_slot.values())
+    offset_lines, shared_loads, sample_lines = _operand_lines(kind, expression, list(rule_by_slot), bool(rows))
+    rule_by_slot = {k: cast_literals(rule, "f64") for k, rule in rule_by_slot.items()}
     reads = {"y": "rows" if rows else "value", "g": "grads" if rows else "grad"}
-    at = "at_y + sample" if rows else "node"
-    inside = [*inside, *[f"{x} = {array}[{at}]" for x, array in reads.items() if re.search(rf"\b{x}\b", wanted)]]
+    index = "at_y + sample" if rows else "node"
+    sample_lines = [
+        *sample_lines,
+        *[f"{x} = {array}[{index}]" for x, array in reads.items() if re.search(rf"\b{x}\b", expression)],
+    ]
     after = []
-    for k, rule in found.items():
+    for k, rule in rule_by_slot.items():
         letter = LETTERS[k]
         if rows and shared[k]:
-            before.append(f"sum_{letter} = ti.f64(0.0)")
-            inside.append(f"sum_{letter} = sum_{letter} + ti.select(sample < samples, {rule}, ti.f64(0.0))")
+            shared_loads.append(f"sum_{letter} = ti.f64(0.0)")
+            sample_lines.append(f"sum_{letter} = sum_{letter} + ti.select(sample < samples, {rule}, ti.f64(0.0))")
             total = f"sums[stretch * known + at_{letter}]"
             after.append(f"{total} = {total} + sum_{letter}")
         else:
             total = f"grads[at_{letter} + sample]" if rows else f"grad[at_{letter}]"
-            inside.append(f"{total} = {total} + {rule}")
+            sample_lines.append(f"{total} = {total} + {rule}")
     if not rows:
-        return _lines([*places, *before, *inside])
-    return _lines([*places, f"at_y = base + node * {BLOCK}", *before, *_each(inside), *after])
+        return _join_lines([*offset_lines, *shared_loads, *sample_lines])
+    return _join_lines(
+        [*offset_lines, f"at_y = base + node * {BLOCK}", *shared_loads, *_sample_loop(sample_lines), *after]
+    )
 
 
-def _each(lines: Sequence[str]) -> list[str]:
+def _sample_loop(lines: Sequence[str]) -> list[str]:
     return [f"for sample in range({BLOCK}):", *[f"    {line}" for line in lines]]
 
 
-def _lines(lines: Sequence[str]) -> str:
+def _join_lines(lines: Sequence[str]) -> str:
     return "".join(f"{line}\n" for line in lines)

@@ -22,18 +22,18 @@ from minigrad.backends.taichi.runtime.array import (
     Pool,
     PoolBlock,
     TaichiArray,
+    aligned_memory,
     block_of,
-    by_host,
-    recorder,
-    shaped_memory,
+    current_recorder,
+    notify_host_access,
 )
-from minigrad.backends.taichi.runtime.checks import verify
-from minigrad.backends.taichi.runtime.kernel import Kernel, compiled
+from minigrad.backends.taichi.runtime.deferred_checks import check_slots
+from minigrad.backends.taichi.runtime.kernel import Kernel, get_kernel
 from minigrad.backends.taichi.runtime.locking import lock
 from minigrad.core.errors import DeviceError
-from minigrad.core.storage import count_transfer
+from minigrad.core.storage import add_transfer
 
-__all__ = ["ARRAYS", "POOLS", "GpuArray", "GpuBlock", "copied", "downloaded"]
+__all__ = ["ARRAYS", "POOLS", "GpuArray", "GpuBlock", "copy_from_numpy", "copy_to_numpy"]
 
 # One side is passed as an address of host memory, the other as its buffer. Both are named like external arrays.
 _COPY = """@ti.kernel
@@ -43,66 +43,66 @@ def {name}_kernel(y_: {words}, x_: {words}, count: ti.i32):
 """
 
 
-LARGE = 1 << 33  # bytes from which a buffer is counted in words of eight bytes
-_NO_MORE = re.compile("out.of.memory|allocate_memory", re.IGNORECASE)  # out-of-memory errors of CUDA and Vulkan
-_NOTHING = Kernel("nothing", "@ti.kernel\ndef nothing_kernel(n: ti.i32):\n    pass\n", "i")
-_here = threading.local()  # the program whose context is current in this thread
+LARGE_BUFFER = 1 << 33  # bytes from which a buffer is counted in words of eight bytes
+_OUT_OF_MEMORY = re.compile("out.of.memory|allocate_memory", re.IGNORECASE)  # out-of-memory errors of CUDA and Vulkan
+_EMPTY_KERNEL = Kernel("nothing", "@ti.kernel\ndef nothing_kernel(n: ti.i32):\n    pass\n", "i")
+_context_state = threading.local()  # the program whose context is current in this thread
 
 
-def _enter(program: Any) -> None:
+def _make_context_current(program: Any) -> None:
     """Make the GPU context current in this thread. A launch does so, but allocations and copies do not."""
-    if getattr(_here, "program", None) is not program:
-        _NOTHING.unheard(0)
-        _here.program = program
+    if getattr(_context_state, "program", None) is not program:
+        _EMPTY_KERNEL.launch_unobserved(0)
+        _context_state.program = program
 
 
 @functools.cache
-def _driver() -> Any:
+def _copy_driver() -> Any:
     """Load CUDA's driver, for copies that Taichi does not offer."""
-    found = driver.cuda_driver()
+    library = driver.cuda_driver()
     address, size = ctypes.c_uint64, ctypes.c_size_t
-    found.cuMemcpyHtoD_v2.argtypes = found.cuMemcpyDtoH_v2.argtypes = [address, address, size]
-    return found
+    library.cuMemcpyHtoD_v2.argtypes = library.cuMemcpyDtoH_v2.argtypes = [address, address, size]
+    return library
 
 
 class DeviceBuffer:
     """A buffer on the GPU. Raises MemoryError if the GPU is out of memory."""
 
-    __slots__ = ("_now", "_program", "raw")
+    __slots__ = ("_program", "_taichi_state", "raw")
 
     def __init__(self, size: int) -> None:
-        self._now = driver.running()  # a reference, since module globals are cleared at exit
-        ti, self._program = self._now.ti, self._now.program
+        self._taichi_state = driver.ensure_started()  # a reference, since module globals are cleared at exit
+        ti, self._program = self._taichi_state.ti, self._taichi_state.program
         debug = ti._lib.core.DebugInfo("")
-        kind, word = (ti.i32, 4) if size < LARGE else (ti.i64, 8)
+        kind, word = (ti.i32, 4) if size < LARGE_BUFFER else (ti.i64, 8)
         if driver.arch() == "cuda":
-            _enter(self._program)
+            _make_context_current(self._program)
         try:
             with lock:
                 self.raw = self._program.create_ndarray(
                     kind, (-(-size // word),), layout=ti.lang.enums.Layout.NULL, zero_fill=False, dbg_info=debug
                 )
         except RuntimeError as error:
-            if _NO_MORE.search(str(error)):
+            if _OUT_OF_MEMORY.search(str(error)):
                 raise MemoryError(str(error)) from error
             raise
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether the Taichi program that owns the buffer is running."""
-        return self._now.current and self._program is self._now.program
+        return self._taichi_state.is_current and self._program is self._taichi_state.program
 
     def __del__(self, lock: Any = lock) -> None:
-        if hasattr(self, "raw") and self.alive:
+        if hasattr(self, "raw") and self.is_alive:
             with lock:
                 self._program.delete_ndarray(self.raw)
 
 
-def _down(name: str) -> Any:
+def _on_host(name: str) -> Any:
     return lambda self, *args: getattr(self.host, name)(*args)
 
 
-_LOST = (
+_LOST_MESSAGE = (
     "Taichi was restarted, by ti.init or ti.reset, after these elements were computed on its GPU: they are lost.\n"
     "  Start Taichi first and compute then, or copy tensors to the host with cpu() before."
 )
@@ -111,17 +111,24 @@ _LOST = (
 class GpuArray(TaichiArray):
     """An array whose elements are in a buffer on the GPU. Reading them downloads them."""
 
-    item, tolist, tobytes = _down("item"), _down("tolist"), _down("tobytes")
-    __bool__, __int__, __float__, __repr__ = _down("__bool__"), _down("__int__"), _down("__float__"), _down("__repr__")
+    item, tolist, tobytes = _on_host("item"), _on_host("tolist"), _on_host("tobytes")
+    __bool__, __int__, __float__, __repr__ = (
+        _on_host("__bool__"),
+        _on_host("__int__"),
+        _on_host("__float__"),
+        _on_host("__repr__"),
+    )
 
 
 ARRAYS: dict[str, type[GpuArray]] = {
-    name: type(f"{name.capitalize()}Array", (GpuArray,), {"place": name, "__doc__": f"An array on the device {name}."})
+    name: type(
+        f"{name.capitalize()}Array", (GpuArray,), {"device_name": name, "__doc__": f"An array on the device {name}."}
+    )
     for name in driver.GPUS
 }
 
 
-class _Below(np.ndarray):
+class _HostMemory(np.ndarray):
     """The host memory of a block. It references the buffer, since Python's garbage collector does not see the base of
     an array: in a cycle it would free the buffer while the block returns it to the pool."""
 
@@ -132,129 +139,131 @@ class GpuBlock(PoolBlock):
     """Bytes on the GPU, and the host memory that gives arrays in them an address."""
 
     pool: Any = None
-    size = 0  # the requested bytes, which are copied
-    above = False  # whether the buffer is up to date
-    below = False  # whether the host memory is up to date
-    lost = False  # whether neither is
-    moving = False  # whether the elements are being uploaded
+    requested_bytes = 0  # the requested bytes, which are copied
+    on_device = False  # whether the buffer is up to date
+    on_host = False  # whether the host memory is up to date
+    is_lost = False  # whether neither is
+    is_uploading = False  # whether the elements are being uploaded
 
     def __del__(self) -> None:
         if POOLS is not None and self.address:
-            self.pool.give((self.base, self.address), self.nbytes)
+            self.pool.release((self.base, self.address), self.nbytes)
 
     @property
     def buffer(self) -> Any:
         """The buffer on the GPU."""
         return cast(Any, self.base).buffer
 
-    def _move(self, up: bool) -> None:
+    def _transfer(self, up: bool) -> None:
         """Copy the elements to the buffer or from it.
 
         A Taichi kernel copies words of four bytes, or of eight for large blocks. On CUDA such a kernel uploads the host
         memory before it runs and downloads it afterwards, in both directions, so the driver copies instead: a download
         of 43 MB took 27 ms with the kernel, and takes 4 ms.
         """
-        by_host("copies")
+        notify_host_access("copies")
         if driver.arch() == "cuda":
-            self._move_by_driver(up)
+            self._transfer_by_driver(up)
         else:
-            self._move_by_kernel(up)
-        count_transfer("up" if up else "down", self.size)
+            self._transfer_by_kernel(up)
+        add_transfer("up" if up else "down", self.requested_bytes)
 
-    def _move_by_driver(self, up: bool) -> None:
+    def _transfer_by_driver(self, up: bool) -> None:
         """Copy by the driver, ordered after earlier launches."""
-        program = driver.running().program
+        program = driver.ensure_started().program
         with lock:
-            _enter(program)
-            there = program.get_ndarray_data_ptr_as_int(self.buffer.raw)
+            _make_context_current(program)
+            device_address = program.get_ndarray_data_ptr_as_int(self.buffer.raw)
             if up:
-                failed = _driver().cuMemcpyHtoD_v2(there, self.address, self.size)
+                error_code = _copy_driver().cuMemcpyHtoD_v2(device_address, self.address, self.requested_bytes)
             else:
-                failed = _driver().cuMemcpyDtoH_v2(self.address, there, self.size)
-        if failed:
-            raise DeviceError(f"cuda: a copy of {self.size:,} bytes failed with CUDA error {failed}.")
+                error_code = _copy_driver().cuMemcpyDtoH_v2(self.address, device_address, self.requested_bytes)
+        if error_code:
+            raise DeviceError(f"cuda: a copy of {self.requested_bytes:,} bytes failed with CUDA error {error_code}.")
 
-    def _move_by_kernel(self, up: bool) -> None:
-        way, word = ("up", "down")[not up], 4 if self.nbytes < LARGE else 8
-        here = self.address, self.nbytes // word, self.nbytes
-        text = _COPY.format(name=f"transfer_{way}", words=f"ti.types.ndarray(dtype=ti.i{8 * word}, ndim=1)")
-        ends = ((*here, self), here) if up else (here, (*here, self))
-        compiled(f"transfer_{way}", text, "ahi" if up else "hai").launch(*ends, -(-self.size // word))
+    def _transfer_by_kernel(self, up: bool) -> None:
+        direction, word = ("up", "down")[not up], 4 if self.nbytes < LARGE_BUFFER else 8
+        host_argument = self.address, self.nbytes // word, self.nbytes
+        text = _COPY.format(name=f"transfer_{direction}", words=f"ti.types.ndarray(dtype=ti.i{8 * word}, ndim=1)")
+        arguments = ((*host_argument, self), host_argument) if up else (host_argument, (*host_argument, self))
+        get_kernel(f"transfer_{direction}", text, "ahi" if up else "hai").launch(
+            *arguments, -(-self.requested_bytes // word)
+        )
 
-    def raise_up(self) -> None:
+    def upload(self) -> None:
         """Upload the elements if necessary. A block that was never written to is uninitialised."""
         with lock:
-            if self.moving:  # the copy kernel calls this method; other threads wait for the lock
+            if self.is_uploading:  # the copy kernel calls this method; other threads wait for the lock
                 return
-            if self.lost:
-                raise DeviceError(_LOST)
-            if not self.buffer.alive:
+            if self.is_lost:
+                raise DeviceError(_LOST_MESSAGE)
+            if not self.buffer.is_alive:
                 cast(Any, self.base).buffer = DeviceBuffer(self.nbytes)
-            if self.below and not self.above:
-                self.moving = True
+            if self.on_host and not self.on_device:
+                self.is_uploading = True
                 try:
-                    self._move(up=True)
+                    self._transfer(up=True)
                 finally:
-                    self.moving = False
-                self.below = True
-            self.above = True
+                    self.is_uploading = False
+                self.on_host = True
+            self.on_device = True
 
-    def bring_down(self) -> None:
+    def download(self) -> None:
         """Download the elements if necessary."""
         with lock:
-            if (self.above or self.lost) and not self.below:
-                if self.lost or not self.buffer.alive:
-                    raise DeviceError(_LOST)
+            if (self.on_device or self.is_lost) and not self.on_host:
+                if self.is_lost or not self.buffer.is_alive:
+                    raise DeviceError(_LOST_MESSAGE)
                 driver.synchronize()
-                self._move(up=False)
+                self._transfer(up=False)
                 driver.synchronize()
-            self.below = True
+            self.on_host = True
 
 
-def _miss() -> None:
+def _mark_lost() -> None:
     """Mark blocks after a restart of Taichi: elements only in buffers are lost, others are uploaded again on use."""
     for x in gc.get_objects():
         if issubclass(type(x), GpuBlock) and x.address:
-            x.lost = x.above and not x.below
-            x.above = False
+            x.is_lost = x.on_device and not x.on_host
+            x.on_device = False
 
 
-driver.on_restart(_miss)
+driver.on_restart(_mark_lost)
 
 
 class GpuPool(Pool):
     """Free buffers, by size."""
 
     @property
-    def place(self) -> str:
+    def device(self) -> str:
         return driver.arch()
 
-    def take(self, count: int) -> Any:
-        raw, address = self.entry(self.size_of(count))
+    def allocate(self, count: int) -> Any:
+        raw, address = self.allocate_entry(self.size_of(count))
         block = raw.view(GpuBlock)
-        block.address, block.size, block.pool = address, count, self
-        if recorder() is not None:
-            recorder().took(address, block.nbytes)
+        block.address, block.requested_bytes, block.pool = address, count, self
+        if current_recorder() is not None:
+            current_recorder().on_allocation(address, block.nbytes)
         return block
 
-    def entry(self, size: int) -> Any:
-        found = super().entry(size)
-        while not found[0].buffer.alive:  # its program has ended
-            self.used -= size
-            found = super().entry(size)
-        return found
+    def allocate_entry(self, size: int) -> Any:
+        entry = super().allocate_entry(size)
+        while not entry[0].buffer.is_alive:  # its program has ended
+            self.used_bytes -= size
+            entry = super().allocate_entry(size)
+        return entry
 
-    def new(self, size: int) -> Any:
-        raw, address = shaped_memory(size)
-        below = raw.view(_Below)
-        below.buffer = DeviceBuffer(size)
-        return below, address
+    def create_entry(self, size: int) -> Any:
+        raw, address = aligned_memory(size)
+        host_memory = raw.view(_HostMemory)
+        host_memory.buffer = DeviceBuffer(size)
+        return host_memory, address
 
-    def give(self, entry: Any, size: int) -> None:
-        if entry[0].buffer.alive:
-            super().give(entry, size)
+    def release(self, entry: Any, size: int) -> None:
+        if entry[0].buffer.is_alive:
+            super().release(entry, size)
         else:
-            self.used -= size
+            self.used_bytes -= size
 
     def clear(self) -> None:
         driver.synchronize()
@@ -264,18 +273,18 @@ class GpuPool(Pool):
 POOLS: Any = {name: GpuPool(1 << 62) for name in driver.GPUS}  # limited only by the GPU's memory
 
 
-def copied(array: Any, empty: Any) -> Any:
+def copy_from_numpy(array: Any, empty: Any) -> Any:
     """Copy a NumPy array to an array on the GPU, uploaded when a kernel first reads it."""
-    by_host("writes")
+    notify_host_access("writes")
     out = empty(array.shape, array.dtype)
     np.copyto(out.view(np.ndarray), array)
-    block_of(out).below = True
+    block_of(out).on_host = True
     return out
 
 
-def downloaded(array: Any) -> Any:
+def copy_to_numpy(array: Any) -> Any:
     """Return the elements of an array on the GPU as a new NumPy array."""
-    by_host("reads")
-    block_of(array).bring_down()
-    verify()
+    notify_host_access("reads")
+    block_of(array).download()
+    check_slots()
     return array.view(np.ndarray).copy()

@@ -8,35 +8,35 @@ from typing import Any, TypeVar
 
 from minigrad.backends.taichi.runtime import driver
 
-__all__ = ["Remembered", "cached", "forget"]
+__all__ = ["ArchDict", "arch_cache", "clear_caches"]
 
 T = TypeVar("T")
 
-_caches: list[Callable[[], object]] = []  # functions that clear the caches
+_clear_functions: list[Callable[[], object]] = []  # functions that clear the caches
 
 
-def cached(maxsize: int | None = None) -> Callable[[Callable[..., T]], _lru_cache_wrapper[T]]:
+def arch_cache(maxsize: int | None = None) -> Callable[[Callable[..., T]], _lru_cache_wrapper[T]]:
     """Return `functools.lru_cache` for results that depend on the current architecture."""
 
     def wrap(function: Callable[..., T]) -> _lru_cache_wrapper[T]:
-        made = lru_cache(maxsize)(function)
-        _caches.append(made.cache_clear)
-        return made
+        cached_function = lru_cache(maxsize)(function)
+        _clear_functions.append(cached_function.cache_clear)
+        return cached_function
 
     return wrap
 
 
-class Remembered(dict[Any, Any]):
+class ArchDict(dict[Any, Any]):
     """A dict of results that depend on the current architecture."""
 
     def __init__(self) -> None:
-        _caches.append(self.clear)
+        _clear_functions.append(self.clear)
 
 
-def forget() -> None:
+def clear_caches() -> None:
     """Clear all caches."""
-    for empty in _caches:
-        empty()
+    for clear in _clear_functions:
+        clear()
 
 
-driver.on_change(forget)
+driver.on_change(clear_caches)

@@ -16,41 +16,41 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from minigrad.backends.devices import GPUS, NARROW
-from minigrad.backends.taichi.runtime.locking import lock, muted
-from minigrad.backends.taichi.runtime.storing import clear, find_home, stored
+from minigrad.backends.devices import GPUS, NO_FLOAT64
+from minigrad.backends.taichi.runtime.disk_cache import ensure_cache_home, remove_temporary_folders, use_cache_folder
+from minigrad.backends.taichi.runtime.locking import lock, mute_stdout
 from minigrad.core.errors import DeviceError, MissingPackageError
-from minigrad.core.packages import package
+from minigrad.core.packages import import_package
 
 __all__ = [
     "GPUS",
-    "NARROW",
+    "NO_FLOAT64",
     "arch",
-    "check_rounds",
+    "check_serial_iterations",
     "cuda_driver",
+    "current_program",
+    "ensure_started",
     "is_current",
-    "is_there",
+    "is_device_available",
+    "is_own_program",
     "on_change",
     "on_restart",
-    "program",
-    "readers_own",
-    "running",
     "start",
-    "started_by_us",
     "state",
     "synchronize",
-    "threads",
+    "thread_count",
+    "user_kernels",
 ]
 
-ROUNDS = 1 << 14
-_ARCHES = {"x64": "cpu", "arm64": "cpu"}
+MAX_SERIAL_ITERATIONS = 1 << 14
+_ARCH_NAMES = {"x64": "cpu", "arm64": "cpu"}
 
-_forked = False
-_changes: list[Callable[[], None]] = []  # callbacks for another architecture
-_restarts: list[Callable[[], None]] = []  # callbacks for another program
+_is_forked = False
+_change_callbacks: list[Callable[[], None]] = []  # callbacks for another architecture
+_restart_callbacks: list[Callable[[], None]] = []  # callbacks for another program
 
 
-class _State:
+class _TaichiState:
     """Taichi's module, our name of its architecture, its runtime and its program.
 
     Each start of Taichi, by minigrad or the user, creates a new program and clears the previous runtime.
@@ -60,23 +60,23 @@ class _State:
     arch = ""
     core: Any = None
     program: Any = None
-    ours: Any = None  # the program that minigrad started, unless the user has started another since
+    own_program: Any = None  # the program that minigrad started, unless the user has started another since
 
     @property
-    def current(self) -> bool:
+    def is_current(self) -> bool:
         """Whether the recorded program is still running."""
         return self.core is not None and self.core.prog is self.program
 
 
-state = _State()
+state = _TaichiState()
 
 
-def _in_child() -> None:
-    global _forked
-    _forked = state.ti is not None
+def _after_fork() -> None:
+    global _is_forked
+    _is_forked = state.ti is not None
 
 
-os.register_at_fork(after_in_child=_in_child)
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def arch() -> str:
@@ -86,108 +86,108 @@ def arch() -> str:
 
 def is_current() -> bool:
     """Return whether the recorded program is still running, rather than one that the user started."""
-    return state.current
+    return state.is_current
 
 
 def on_change(listener: Callable[[], None]) -> None:
     """Register a callback for a change of architecture."""
-    _changes.append(listener)
+    _change_callbacks.append(listener)
 
 
 def on_restart(listener: Callable[[], None]) -> None:
     """Register a callback for a restart of Taichi, which loses the contents of GPU buffers."""
-    _restarts.append(listener)
+    _restart_callbacks.append(listener)
 
 
-def start(wanted: str | None = None) -> Any:
-    """Start Taichi for `wanted` if needed, and return its module. Raises DeviceError in a forked child, and if Taichi
-    runs on another GPU than `wanted`."""
-    if _forked:
+def start(requested_arch: str | None = None) -> Any:
+    """Start Taichi for `requested_arch` if needed, and return its module. Raises DeviceError in a forked child, and if
+    Taichi runs on another GPU than `requested_arch`."""
+    if _is_forked:
         raise DeviceError(
             "Taichi does not survive a fork: this process was forked from one that had computed on a device.\n"
             '  Start workers with multiprocessing\'s "spawn", or compute on device="numpy" in them.'
         )
     with lock:
-        ti = state.ti = _taichi()
-        running = _running(ti)
-        if not running or (running == "cpu" and wanted in GPUS):
-            _start(ti, wanted or "cpu")
-            running = _running(ti)  # an environment variable of Taichi may override the choice
-        if wanted and running != wanted:
+        ti = state.ti = _import_taichi()
+        running = _running_arch(ti)
+        if not running or (running == "cpu" and requested_arch in GPUS):
+            _init_taichi(ti, requested_arch or "cpu")
+            running = _running_arch(ti)  # an environment variable of Taichi may override the choice
+        if requested_arch and running != requested_arch:
             raise DeviceError(
-                f"{wanted}: this process computes on {running}, and Taichi supports one GPU per process.\n"
+                f"{requested_arch}: this process computes on {running}, and Taichi supports one GPU per process.\n"
                 f"  Use device={running!r}, or restart Python."
             )
         core = ti.lang.impl.get_runtime()
-        anew = core.prog is not state.program
-        if anew:
+        is_restarted = core.prog is not state.program
+        if is_restarted:
             state.core, state.program = core, core.prog
-        changed, state.arch = running != arch(), running
-        if anew:
-            for listener in _restarts:
+        is_changed, state.arch = running != arch(), running
+        if is_restarted:
+            for listener in _restart_callbacks:
                 listener()
-        if changed:
-            for listener in _changes:
+        if is_changed:
+            for listener in _change_callbacks:
                 listener()
         return ti
 
 
-def _taichi() -> Any:
+def _import_taichi() -> Any:
     """Import Taichi without its banner, and without warnings about its sources on newer versions of Python."""
     os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
     os.environ.setdefault("TI_SKIP_VERSION_CHECK", "ON")  # otherwise it contacts a server once a day
-    find_home()
+    ensure_cache_home()
     os.environ.setdefault("TI_ENABLE_PYBUF", "0")  # otherwise it prints a notice in notebooks
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
         warnings.simplefilter("ignore", DeprecationWarning)  # the category in Python 3.11
-        return package("taichi", "kernels of Taichi")
+        return import_package("taichi", "kernels of Taichi")
 
 
-def _running(ti: Any) -> str:
+def _running_arch(ti: Any) -> str:
     """Return the architecture that Taichi runs on, whoever started it; "" if it does not run."""
     if ti.lang.impl.get_runtime().prog is None:
         return ""
     name = ti.lang.impl.current_cfg().arch.name
-    return str(_ARCHES.get(name, name))
+    return str(_ARCH_NAMES.get(name, name))
 
 
-def _start(ti: Any, wanted: str) -> None:
-    if not is_there(wanted):
+def _init_taichi(ti: Any, requested_arch: str) -> None:
+    if not is_device_available(requested_arch):
         raise DeviceError(
-            f"{wanted}: Taichi finds no such device on this machine.\n"
+            f"{requested_arch}: Taichi finds no such device on this machine.\n"
             '  Use device="cpu". `minigrad ops` lists the available devices.'
         )
-    with muted(), _float_settings_kept(), stored(ti):
+    with mute_stdout(), _preserve_float_state(), use_cache_folder(ti):
         ti.init(
-            arch=getattr(ti, wanted),
+            arch=getattr(ti, requested_arch),
             offline_cache=True,
-            default_fp=ti.f32 if wanted in NARROW else ti.f64,
-            log_level="error" if wanted == "cpu" else "critical",
+            default_fp=ti.f32 if requested_arch in NO_FLOAT64 else ti.f64,
+            log_level="error" if requested_arch == "cpu" else "critical",
         )
         core = ti.lang.impl.get_runtime()
         core.materialize()  # only the thread that started it may do so
-        state.ours = core.prog
+        state.own_program = core.prog
 
 
 @atexit.register
-def _end() -> None:
+def _reset_at_exit() -> None:
     """Store compiled kernels for the next process, which Taichi does when its program ends normally."""
-    if state.ours is not None and not _forked and is_current() and state.program is state.ours:
+    if state.own_program is not None and not _is_forked and is_current() and state.program is state.own_program:
         with lock:
-            state.ours = state.program = None
+            state.own_program = state.program = None
             state.ti.reset()
-            clear()
+            remove_temporary_folders()
 
 
 @functools.cache
-def is_there(name: str) -> bool:
+def is_device_available(name: str) -> bool:
     """Return whether this machine has the device and a Taichi that supports it."""
     try:
-        ti = _taichi()
+        ti = _import_taichi()
     except MissingPackageError:
         return False
-    if name == "cuda" and not _finds_a_gpu():
+    if name == "cuda" and not _has_cuda_gpu():
         return False
     return name == "cpu" or bool(ti.lang.misc.is_arch_supported(getattr(ti, name)))
 
@@ -198,7 +198,7 @@ def cuda_driver() -> Any:
     return ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
 
 
-def _finds_a_gpu() -> bool:
+def _has_cuda_gpu() -> bool:
     """Return whether CUDA's driver finds a usable GPU; Taichi only checks for a driver."""
     try:
         driver = cuda_driver()
@@ -209,36 +209,36 @@ def _finds_a_gpu() -> bool:
 
 
 @contextlib.contextmanager
-def _float_settings_kept() -> Iterator[None]:
+def _preserve_float_state() -> Iterator[None]:
     """Return a context that preserves this thread's floating-point state: starting Taichi makes its thread flush
     denormals to 0, also in NumPy. Taichi's own threads keep doing so, hence only serial loops keep denormals."""
     c = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
-    kept = ctypes.create_string_buffer(64)  # sizeof(fenv_t) is at most 32
-    c.fegetenv(kept)
+    saved = ctypes.create_string_buffer(64)  # sizeof(fenv_t) is at most 32
+    c.fegetenv(saved)
     try:
         yield
     finally:
-        c.fesetenv(kept)
+        c.fesetenv(saved)
 
 
-def running() -> _State:
+def ensure_started() -> _TaichiState:
     """Return the state of Taichi, and start it if it does not run."""
     if not is_current():
         start()
     return state
 
 
-def program() -> Any:
+def current_program() -> Any:
     """Return the running Taichi program."""
-    return running().program
+    return ensure_started().program
 
 
-def started_by_us() -> bool:
+def is_own_program() -> bool:
     """Return whether minigrad, rather than the user, started Taichi."""
-    return state.ours is not None and state.ours is state.program
+    return state.own_program is not None and state.own_program is state.program
 
 
-def threads() -> int:
+def thread_count() -> int:
     """Return the number of CPU threads that Taichi uses."""
     return int(start().lang.impl.current_cfg().cpu_max_num_threads)
 
@@ -250,17 +250,17 @@ def synchronize() -> None:
             state.program.synchronize()
 
 
-def check_rounds(name: str, count: int) -> None:
+def check_serial_iterations(name: str, count: int) -> None:
     """Raise DeviceError if one thread would process more elements serially than the device allows."""
-    if state.arch == "vulkan" and count > ROUNDS:
+    if state.arch == "vulkan" and count > MAX_SERIAL_ITERATIONS:
         raise DeviceError(
-            f"{name}: {count:,} serial iterations exceed the limit of a thread on vulkan, {ROUNDS:,}.\n"
+            f"{name}: {count:,} serial iterations exceed the limit of a thread on vulkan, {MAX_SERIAL_ITERATIONS:,}.\n"
             '  Some drivers stop it silently. Compute this elsewhere: x.to("cpu").'
         )
 
 
 @contextlib.contextmanager
-def readers_own(name: str) -> Iterator[None]:
+def user_kernels(name: str) -> Iterator[None]:
     """Return a context for user-defined Taichi kernels: Taichi is started and locked."""
     start(name)
     with lock:

@@ -17,33 +17,33 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.taichi.runtime.driver import GPUS, NARROW, on_restart, start, state
+from minigrad.backends.taichi.runtime.driver import GPUS, NO_FLOAT64, on_restart, start, state
 from minigrad.backends.taichi.runtime.launchers import buffer_launcher, launcher
 from minigrad.backends.taichi.runtime.locking import lock
-from minigrad.backends.taichi.runtime.offsets import Moved, moved, truncated
-from minigrad.backends.taichi.runtime.types import NAMES
+from minigrad.backends.taichi.runtime.transforms import TransformedSource, add_offsets, transform_for_cpu
+from minigrad.backends.taichi.runtime.types import DTYPE_NAMES
 from minigrad.core.errors import DeviceError
 from minigrad.core.specialise import compile_function
-from minigrad.core.symbolic import plain
+from minigrad.core.symbolic import concrete
 
-__all__ = ["Kernel", "bytes_of", "calls", "compiled", "for_gpu", "launches"]
+__all__ = ["Kernel", "element_bytes", "get_kernel", "observe_calls", "observe_launches", "transform_for_gpu"]
 
-_OURS = {"real_matrix_scalarize": False, "fast_math": False}  # compiler options of our kernels only
+_COMPILER_OPTIONS = {"real_matrix_scalarize": False, "fast_math": False}  # compiler options of our kernels only
 
 _listeners: list[Callable[[Kernel, tuple[Any, ...]], None]] = []  # callbacks for launches
-_compiled: list[Kernel] = []  # kernels that are compiled
-_kernels: dict[Any, Kernel] = {}  # by name, source and kinds of arguments
+_compiled_kernels: list[Kernel] = []  # kernels that are compiled
+_kernel_cache: dict[Any, Kernel] = {}  # by name, source and kinds of arguments
 
 
-def _forget() -> None:
+def _reset_kernels() -> None:
     """Reset every kernel, so that it is compiled again."""
-    for made in _compiled:
-        made.launch = made._first
-    _compiled.clear()
+    for kernel in _compiled_kernels:
+        kernel.launch = kernel._compile_and_launch
+    _compiled_kernels.clear()
 
 
-on_restart(_forget)
-os.register_at_fork(after_in_child=_forget)
+on_restart(_reset_kernels)
+os.register_at_fork(after_in_child=_reset_kernels)
 
 
 class Kernel:
@@ -52,23 +52,25 @@ class Kernel:
     `kinds` has a letter per argument: "a" is an array, passed as address, number of elements and bytes, on a GPU also
     with its block; "h" an array in host memory on every device; "p" an array of which the source takes only the
     address; "i" an int, "f" a float. `launch` is the fast way to call the kernel: it is replaced when the kernel is
-    compiled and while there are listeners, so look it up for each call. With `long`, LLVM alone optimises the source:
-    Taichi's passes take a minute where LLVM takes a second, and gain nothing. `made` is given if the source is already
-    transformed for a GPU.
+    compiled and while there are listeners, so look it up for each call. With `is_long`, LLVM alone optimises the
+    source: Taichi's passes take a minute where LLVM takes a second, and gain nothing. `transformed` is given if the
+    source is already transformed for a GPU.
     """
 
-    __slots__ = ("_long", "_made", "_ready", "kinds", "launch", "name", "text", "work")
+    __slots__ = ("_is_long", "_launcher", "_transformed", "kinds", "launch", "name", "source", "work")
 
-    def __init__(self, name: str, text: str, kinds: str, long: bool = False, made: Moved | None = None) -> None:
-        self.name, self.text, self.kinds, self._long, self._made = name, text, kinds, long, made
+    def __init__(
+        self, name: str, source: str, kinds: str, is_long: bool = False, transformed: TransformedSource | None = None
+    ) -> None:
+        self.name, self.source, self.kinds, self._is_long, self._transformed = name, source, kinds, is_long, transformed
         self.work: Any = None  # the description of a vectorised snippet; see `source.Work`
-        self._ready: Any = None
-        self.launch: Any = self._first
+        self._launcher: Any = None
+        self.launch: Any = self._compile_and_launch
 
     def __call__(self, *args: Any) -> None:
         self.launch(*args)
 
-    def _first(self, *args: Any) -> None:
+    def _compile_and_launch(self, *args: Any) -> None:
         start()
         if state.arch in GPUS and any(kind == "a" and len(x) == 3 for kind, x in zip(self.kinds, args, strict=True)):
             raise DeviceError(
@@ -81,68 +83,79 @@ class Kernel:
         """Compile the source now. Raises DeviceError if Taichi cannot."""
         ti = start()
         with lock:
-            if self.launch == self._first:
+            if self.launch == self._compile_and_launch:
                 self._compile(ti)
 
-    def unheard(self, *args: Any) -> None:
+    def launch_unobserved(self, *args: Any) -> None:
         """Launch without notifying listeners."""
         self.prepare()
-        self._ready(*args)
+        self._launcher(*args)
 
-    def _heard(self, *args: Any) -> None:
+    def _launch_observed(self, *args: Any) -> None:
         for listener in tuple(_listeners):
             listener(self, args)
-        self._ready(*map(plain, args))
+        self._launcher(*map(concrete, args))
 
-    def _again(self, *args: Any) -> None:
+    def _launch_after_restart(self, *args: Any) -> None:
         """Launch after the user has restarted Taichi."""
         start()
         self.launch(*args)
 
     @property
-    def ran(self) -> str:
-        """The source as it was compiled: transformed for a GPU, and on `cpu` with other divisions, see `truncated`."""
-        return (self._made or for_gpu(self.text)).text if state.arch in GPUS else self.text
+    def compiled_source(self) -> str:
+        """The source as it was compiled: transformed for a GPU, and on `cpu` with other divisions, see
+        `transform_for_cpu`."""
+        return (self._transformed or transform_for_gpu(self.source)).source if state.arch in GPUS else self.source
 
     def _compile(self, ti: Any) -> None:
-        made = self._made or for_gpu(self.text) if state.arch in GPUS else None
-        text = made.text if made is not None else self.text if self._long else truncated(self.text)
+        transformed = self._transformed or transform_for_gpu(self.source) if state.arch in GPUS else None
+        source = (
+            transformed.source
+            if transformed is not None
+            else self.source
+            if self._is_long
+            else transform_for_cpu(self.source)
+        )
         file = f"<minigrad kernel {self.name}>"
-        linecache.cache[file] = (len(text), None, text.splitlines(True), file)  # Taichi reads the source from here
-        space: dict[str, Any] = {"ti": ti, **({"muladd": _muladd()} if "muladd." in text else {})}
-        kernel: Any = compile_function(f"{self.name}_kernel", text, space, file)
+        linecache.cache[file] = (len(source), None, source.splitlines(True), file)  # Taichi reads the source from here
+        namespace: dict[str, Any] = {"ti": ti, **({"muladd": _load_muladd()} if "muladd." in source else {})}
+        kernel: Any = compile_function(f"{self.name}_kernel", source, namespace, file)
         primal = kernel._primal
-        samples = [_sample(argument.annotation) for argument in primal.arguments]
+        samples = [_example_argument(argument.annotation) for argument in primal.arguments]
         program = state.program
-        with _compiling_as_ours(ti, {"advanced_optimization": False} if self._long else {}):
+        with _compiler_options(ti, {"advanced_optimization": False} if self._is_long else {}):
             try:
                 prepared = primal.compiled_kernels[primal.ensure_compiled(*samples)]
                 ready = program.compile_kernel(program.config(), program.get_device_caps(), prepared)
             except Exception as error:
-                raise DeviceError(_not_compiled(self.name, error)) from error
-        if made is None:
+                raise DeviceError(_compile_error_message(self.name, error)) from error
+        if transformed is None:
             make = launcher(self.kinds)
         else:
-            make = buffer_launcher(self.kinds, tuple(map(bytes_of, made.arrays)), made.written)
-        self._ready = make(lock, prepared.make_launch_context, program.launch_kernel, ready, state.core, self._again)
-        self.launch = self._heard if _listeners else self._ready
-        _compiled.append(self)
+            make = buffer_launcher(
+                self.kinds, tuple(map(element_bytes, transformed.element_types)), transformed.is_written
+            )
+        self._launcher = make(
+            lock, prepared.make_launch_context, program.launch_kernel, ready, state.core, self._launch_after_restart
+        )
+        self.launch = self._launch_observed if _listeners else self._launcher
+        _compiled_kernels.append(self)
 
 
 @functools.cache
-def _muladd() -> Any:
+def _load_muladd() -> Any:
     """Load the LLVM functions for fused multiply-add that CPU kernels call: see muladd.ll."""
     from taichi.lang.source_builder import SourceBuilder
 
     return SourceBuilder.from_file(str(Path(__file__).with_name("muladd.bc")))
 
 
-def for_gpu(text: str) -> Moved:
+def transform_for_gpu(source: str) -> TransformedSource:
     """Return the source transformed for the GPU that Taichi runs on."""
-    return moved(text, state.arch in NARROW, state.arch == "cuda")
+    return add_offsets(source, state.arch in NO_FLOAT64, state.arch == "cuda")
 
 
-def _not_compiled(name: str, error: Exception) -> str:
+def _compile_error_message(name: str, error: Exception) -> str:
     reason = str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__
     return (
         f"{name}: Taichi cannot compile this kernel for {state.arch}: {reason}\n"
@@ -150,79 +163,79 @@ def _not_compiled(name: str, error: Exception) -> str:
     )
 
 
-def _place(context: Any, node: Any) -> str:
+def _node_position(context: Any, node: Any) -> str:
     """Return the position of a node in the source, as a message. Taichi's own function also wraps and marks the line,
     for every node even without an error, which took 40% of the compile time."""
     return f'File "{context.file}", line {node.lineno + context.lineno_offset}:\n{context.src[node.lineno - 1]}\n'
 
 
 @contextlib.contextmanager
-def _compiling_as_ours(ti: Any, more: dict[str, bool]) -> Iterator[None]:
+def _compiler_options(ti: Any, extra_options: dict[str, bool]) -> Iterator[None]:
     """Return a context in which Taichi compiles with our options, even if the user started it with others."""
     config, core = ti.lang.impl.current_cfg(), state.core
-    ours = {**_OURS, "real_matrix_scalarize": state.arch in NARROW, **more}
-    before, real = {name: getattr(config, name) for name in ours}, core.default_fp
-    core.default_fp = ti.f32 if state.arch in NARROW else ti.f64
-    for name, value in ours.items():
+    options = {**_COMPILER_OPTIONS, "real_matrix_scalarize": state.arch in NO_FLOAT64, **extra_options}
+    before, default_float = {name: getattr(config, name) for name in options}, core.default_fp
+    core.default_fp = ti.f32 if state.arch in NO_FLOAT64 else ti.f64
+    for name, value in options.items():
         setattr(config, name, value)
     context = ti.lang.ast.ast_transformer_utils.ASTTransformerContext
-    said, context.get_pos_info = context.get_pos_info, _place
+    original_position, context.get_pos_info = context.get_pos_info, _node_position
     try:
         yield
     finally:
-        context.get_pos_info = said
-        core.default_fp = real
+        context.get_pos_info = original_position
+        core.default_fp = default_float
         for name, value in before.items():
             setattr(config, name, value)
 
 
-def launches(listener: Callable[[Kernel], None]) -> contextlib.AbstractContextManager[None]:
+def observe_launches(listener: Callable[[Kernel], None]) -> contextlib.AbstractContextManager[None]:
     """Return a context in which `listener` is called before each kernel launch of this thread."""
-    return calls(lambda made, args: listener(made))
+    return observe_calls(lambda made, args: listener(made))
 
 
 @contextlib.contextmanager
-def calls(listener: Callable[[Kernel, tuple[Any, ...]], None]) -> Iterator[None]:
-    """Like `launches`, but pass the arguments too; scalars among them may be traced."""
+def observe_calls(listener: Callable[[Kernel, tuple[Any, ...]], None]) -> Iterator[None]:
+    """Like `observe_launches`, but pass the arguments too; scalars among them may be traced."""
     thread = threading.get_ident()
 
-    def told(made: Kernel, args: tuple[Any, ...]) -> None:
+    def notify(kernel: Kernel, args: tuple[Any, ...]) -> None:
         if threading.get_ident() == thread:
-            listener(made, args)
+            listener(kernel, args)
 
     with lock:
-        _listeners.append(told)
-        for made in _compiled:
-            made.launch = made._heard
+        _listeners.append(notify)
+        for kernel in _compiled_kernels:
+            kernel.launch = kernel._launch_observed
     try:
         yield
     finally:
         with lock:
-            _listeners.remove(told)
-            for made in _compiled:
-                made.launch = made._heard if _listeners else made._ready
+            _listeners.remove(notify)
+            for kernel in _compiled_kernels:
+                kernel.launch = kernel._launch_observed if _listeners else kernel._launcher
 
 
-def _sample(note: Any) -> Any:
+def _example_argument(annotation: Any) -> Any:
     """Return an example of an annotated argument, to compile with."""
-    if not hasattr(note, "dtype"):
+    if not hasattr(annotation, "dtype"):
         return 1
-    if hasattr(note.dtype, "n"):
-        return np.zeros((4, note.dtype.n), _numpy(note.dtype.dtype))
-    return np.zeros(16, _numpy(note.dtype))
+    if hasattr(annotation.dtype, "n"):
+        return np.zeros((4, annotation.dtype.n), _numpy_dtype(annotation.dtype.dtype))
+    return np.zeros(16, _numpy_dtype(annotation.dtype))
 
 
-def _numpy(dtype: Any) -> Any:
-    return np.dtype(NAMES[dtype.to_string()])
+def _numpy_dtype(dtype: Any) -> Any:
+    return np.dtype(DTYPE_NAMES[dtype.to_string()])
 
 
-def bytes_of(element: str) -> int:
+def element_bytes(element: str) -> int:
     """Return the bytes of an array element: 4 for "f32", 64 for "f32*16"."""
     kind, _, count = element.partition("*")
-    return np.dtype(NAMES[kind]).itemsize * int(count or 1)
+    return np.dtype(DTYPE_NAMES[kind]).itemsize * int(count or 1)
 
 
 @functools.cache
-def compiled(name: str, text: str, kinds: str) -> Kernel:
+def get_kernel(name: str, source: str, kinds: str) -> Kernel:
     """Return the kernel of a source, compiled at its first launch."""
-    return _kernels.setdefault((name, text, kinds), Kernel(name, text, kinds))  # one for all threads
+    return _kernel_cache.setdefault((name, source, kinds), Kernel(name, source, kinds))  # one for all threads

@@ -28,55 +28,58 @@ def launcher(kinds: str) -> Any:
         "f": "            fraction(({k},), x{k})\n",
     }
     sets = "".join(lines[kind].format(k=k) for k, kind in enumerate(kinds))
-    known = [f"k{k}" for k, kind in enumerate(kinds) if kind != "f"]
-    text = (
+    cached_arguments = [f"k{k}" for k, kind in enumerate(kinds) if kind != "f"]
+    source = (
         f"def launcher(lock, make, launch, ready, core, again):\n    program, context = core.prog, make()\n"
-        f"{_setters(kinds, spaces=4)}    {' = '.join(known)} = None\n"
-        f"    def launched({_names(kinds)}):\n        nonlocal {', '.join(known)}\n"
-        f"        if core.prog is not program:\n            return again({_names(kinds)})\n"
+        f"{_setters(kinds, spaces=4)}    {' = '.join(cached_arguments)} = None\n"
+        f"    def launched({_parameter_names(kinds)}):\n        nonlocal {', '.join(cached_arguments)}\n"
+        f"        if core.prog is not program:\n            return again({_parameter_names(kinds)})\n"
         f"        with lock:\n{sets}            launch(ready, context)\n"
         "    return launched\n"
     )
-    return compile_function("launcher", text)
+    return compile_function("launcher", source)
 
 
 @functools.cache
 def buffer_launcher(kinds: str, sizes: tuple[int, ...], written: tuple[bool, ...]) -> Any:
     """Like `launcher`, for buffers with offsets: upload them before the launch, and mark written ones after it."""
-    before, sets, after, at, array = "", "", "", 0, 0
+    before, sets, after, position, array = "", "", "", 0, 0
     for k, kind in enumerate(kinds):
         if kind == "a":
-            before += f"        b{k} = x{k}[3]\n        if not b{k}.above:\n            b{k}.raise_up()\n"
-            sets += f"            buffer(({at},), b{k}.buffer.raw)\n"
-            sets += f"            whole(({at + 1},), (x{k}[0] - b{k}.address) // {sizes[array]})\n"
-            after += f"        b{k}.below = False\n" * written[array]
+            before += f"        b{k} = x{k}[3]\n        if not b{k}.on_device:\n            b{k}.upload()\n"
+            sets += f"            buffer(({position},), b{k}.buffer.raw)\n"
+            sets += f"            whole(({position + 1},), (x{k}[0] - b{k}.address) // {sizes[array]})\n"
+            after += f"        b{k}.on_host = False\n" * written[array]
         elif kind == "h":
-            sets += f"            array(({at},), x{k}[0], x{k}[2], (x{k}[1],), 0)\n            whole(({at + 1},), 0)\n"
+            sets += (
+                f"            array(({position},), x{k}[0], x{k}[2], (x{k}[1],), 0)\n"
+                f"            whole(({position + 1},), 0)\n"
+            )
         else:
-            sets += f"            {'whole' if kind == 'i' else 'fraction'}(({at},), x{k})\n"
+            sets += f"            {'whole' if kind == 'i' else 'fraction'}(({position},), x{k})\n"
         array += kind in "ah"
-        at += 2 if kind in "ah" else 1
-    text = (
+        position += 2 if kind in "ah" else 1
+    source = (
         f"def launcher(lock, make, launch, ready, core, again):\n    program = core.prog\n"
-        f"    def launched({_names(kinds)}):\n        if core.prog is not program:\n"
-        f"            return again({_names(kinds)})\n{before}"
+        f"    def launched({_parameter_names(kinds)}):\n        if core.prog is not program:\n"
+        f"            return again({_parameter_names(kinds)})\n{before}"
         f"        with lock:\n            context = make()\n{_setters(kinds + 'i', 'buffer')}{sets}"
         f"            launch(ready, context)\n{after}    return launched\n"
     )
-    return compile_function("launcher", text)
+    return compile_function("launcher", source)
 
 
-def _names(kinds: str) -> str:
+def _parameter_names(kinds: str) -> str:
     return ", ".join(f"x{k}" for k in range(len(kinds)))
 
 
 def _setters(kinds: str, array: str = "array", spaces: int = 12) -> str:
     """Return lines that bind the setters of a context to local names."""
-    named = {
+    bindings = {
         "array": "array = context.set_arg_external_array_with_shape",
         "buffer": "buffer = context.set_arg_ndarray",
         "i": "whole = context.set_arg_int",
         "f": "fraction = context.set_arg_float",
     }
-    which = {{"a": array, "h": "array", "p": "i"}.get(kind, kind) for kind in kinds}
-    return "".join(f"{' ' * spaces}{named[one]}\n" for one in sorted(which))
+    used = {{"a": array, "h": "array", "p": "i"}.get(kind, kind) for kind in kinds}
+    return "".join(f"{' ' * spaces}{bindings[one]}\n" for one in sorted(used))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from threading import RLock, get_ident
 from typing import Any
 
-__all__ = ["lock", "muted", "parse"]
+__all__ = ["lock", "mute_stdout", "parse"]
 
 lock = RLock()
 """Held while Taichi starts, compiles, launches or allocates GPU memory: there is one Taichi program per process."""
@@ -39,7 +39,7 @@ class _Muted:
 
 
 @contextlib.contextmanager
-def muted() -> Iterator[None]:
+def mute_stdout() -> Iterator[None]:
     """Return a context that discards what this thread prints, since Taichi prints a banner when it starts."""
     with contextlib.redirect_stdout(_Muted(sys.stdout)):
         yield

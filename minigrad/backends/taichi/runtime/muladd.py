@@ -6,23 +6,23 @@ import platform
 import sys
 from collections.abc import Sequence
 
-__all__ = ["FUSED", "added_product", "added_products", "horner", "polynomial", "summed"]
+__all__ = ["FUSED", "fma_line", "fma_vectors_line", "horner", "polynomial_lines", "sum_line"]
 
 FUSED = sys.platform == "linux" and platform.machine() == "x86_64"  # the target of muladd.ll
 _TI = {"float32": "f32", "float64": "f64"}
 
 
-def added_product(total: str, vector: str, number: str, dtype: str, fused: bool = FUSED) -> str:
+def fma_line(total: str, vector: str, scalar: str, dtype: str, fused: bool = FUSED) -> str:
     """Return the line that adds a vector times a scalar to a total, all names of variables."""
-    return f"muladd.{_TI[dtype]}({total}, {number}, {vector})" if fused else f"{total} += {vector} * {number}"
+    return f"muladd.{_TI[dtype]}({total}, {scalar}, {vector})" if fused else f"{total} += {vector} * {scalar}"
 
 
-def added_products(totals: str, a: str, b: str, dtype: str, fused: bool = FUSED) -> str:
+def fma_vectors_line(totals: str, a: str, b: str, dtype: str, fused: bool = FUSED) -> str:
     """Return the line that adds the elementwise product of two vectors to totals."""
     return f"muladd.{_TI[dtype]}_each({totals}, {a}, {b})" if fused else f"{totals} += {a} * {b}"
 
 
-def summed(total: str, totals: str, dtype: str) -> str:
+def sum_line(total: str, totals: str, dtype: str) -> str:
     """Return the line that assigns the sum of a vector's elements to an existing variable."""
     return f"muladd.{_TI[dtype]}_total({total}, {totals})" if FUSED else f"{total} = {totals}.sum()"
 
@@ -33,16 +33,16 @@ def horner(coefficients: Sequence[float], x: str) -> str:
     >>> horner((2.0, 3.0, 4.0), "x")
     '((2.0) * x + 3.0) * x + 4.0'
     """
-    text = f"{coefficients[0]!r}"
+    expression = f"{coefficients[0]!r}"
     for c in coefficients[1:]:
-        text = f"({text}) * {x} + {c!r}"
-    return text
+        expression = f"({expression}) * {x} + {c!r}"
+    return expression
 
 
-def polynomial(name: str, coefficients: Sequence[float], x: str, fused: bool) -> str:
+def polynomial_lines(name: str, coefficients: Sequence[float], x: str, fused: bool) -> str:
     """Return the lines that assign a polynomial of a vector `x` of sixteen float32 to a variable.
 
-    >>> print(polynomial("p", (2.0, 3.0, 4.0), "x", fused=True))
+    >>> print(polynomial_lines("p", (2.0, 3.0, 4.0), "x", fused=True))
     p = x
     by, more = 2.0, 3.0
     muladd.f32_line(p, by, more)
@@ -51,8 +51,8 @@ def polynomial(name: str, coefficients: Sequence[float], x: str, fused: bool) ->
     """
     if not fused:
         return f"{name} = {horner(coefficients, x)}"
-    first, second, *others = coefficients
+    first, second, *rest = coefficients
     lines = [f"{name} = {x}", f"by, more = {first!r}, {second!r}", f"muladd.f32_line({name}, by, more)"]
-    for c in others:
+    for c in rest:
         lines += [f"more = {c!r}", f"muladd.f32_next({name}, {x}, more)"]
     return "\n".join(lines)

@@ -4,14 +4,14 @@ import numpy as np
 
 from minigrad.core.dtypes import DTYPES, DType
 
-__all__ = ["FLOAT", "NAMES", "TI"]
+__all__ = ["DTYPE_NAMES", "FLOAT", "TAICHI_NAMES"]
 
 FLOAT = np.dtype(np.float32)
 
 
-def _named(dtype: DType) -> str:
+def _taichi_name(dtype: DType) -> str:
     return "u8" if dtype.itemsize == 1 else f"{'f' if dtype.is_floating_point else 'i'}{8 * dtype.itemsize}"
 
 
-TI = {dtype.name: _named(dtype) for dtype in DTYPES.values()}
-NAMES = {short: name for name, short in TI.items() if name != "bool"}
+TAICHI_NAMES = {dtype.name: _taichi_name(dtype) for dtype in DTYPES.values()}
+DTYPE_NAMES = {short: name for name, short in TAICHI_NAMES.items() if name != "bool"}

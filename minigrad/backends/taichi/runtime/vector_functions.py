@@ -1,6 +1,6 @@
 """Sources of exp, log, tanh and abs for vectors of sixteen float32, as Taichi has them only for scalars.
 
-Float literals get the kernel's type by `typed`: otherwise Taichi would give all of them the default type.
+Float literals get the kernel's type by `cast_literals`: otherwise Taichi would give all of them the default type.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from textwrap import indent
 
-from minigrad.backends.taichi.runtime.muladd import FUSED, added_product, added_products, polynomial
+from minigrad.backends.taichi.runtime.muladd import FUSED, fma_line, fma_vectors_line, polynomial_lines
 
-__all__ = ["VECTORS", "alone", "typed"]
+__all__ = ["VECTOR_FUNCTIONS", "cast_literals", "scalar_function"]
 
 
-def _clamped(x: str, low: float, high: float) -> str:
+def _clamp_expression(x: str, low: float, high: float) -> str:
     """Return a clamp that propagates nan, unlike `ti.min` and `ti.max`, in two instructions rather than six."""
     return f"ti.select({x} < {low}, {low}, ti.select({x} > {high}, {high}, {x}))"
 
@@ -23,7 +23,7 @@ def _clamped(x: str, low: float, high: float) -> str:
 _EXP = (0.001395047939, 0.008368883972, 0.04166620598, 0.1666651888, 0.5000000095)
 _LOG = (0.08700368066, -0.1426748928, 0.1491478999, -0.1657758465, 0.1996306192, -0.2500133705, 0.3333391078)
 _TANH = (-1.220360447e-11, 3.058522652e-08, 2.800754925e-05, 0.003868332374, 0.136799188, 0.9999999987)
-_TANH_BELOW = (1.287372741e-06, 0.0003938639171, 0.02724585586, 0.4701325086, 1.0)
+_TANH_DENOMINATOR = (1.287372741e-06, 0.0003938639171, 0.02724585586, 0.4701325086, 1.0)
 
 # Elementwise, for use without muladd.ll. In long sources LLVM 15 may vectorise it for a CPU with AVX-512 to a vector
 # type that does not exist, and abort the process.
@@ -46,20 +46,20 @@ def _vectors(fused: bool) -> dict[str, str]:
     to 3e-8 or better."""
 
     def lines(name: str, coefficients: tuple[float, ...], x: str) -> str:
-        return indent(polynomial(name, coefficients, x, fused), "    ").lstrip()
+        return indent(polynomial_lines(name, coefficients, x, fused), "    ").lstrip()
 
     return {
         # 2**k exp(r), |r| <= log(2) / 2; 2**k is a product of two powers, so that denormals are exact
-        "exp16": f"""t = {_clamped("x", -104.0, 89.0)}
+        "exp16": f"""t = {_clamp_expression("x", -104.0, 89.0)}
     k = ti.floor(t * 1.4426950408889634 + 0.5)
     r = t
     by = -0.693359375
-    {added_product("r", "k", "by", "float32", fused)}
+    {fma_line("r", "k", "by", "float32", fused)}
     by = 2.12194440e-4
-    {added_product("r", "k", "by", "float32", fused)}
+    {fma_line("r", "k", "by", "float32", fused)}
     {lines("p", _EXP, "r")}
     square, y = r * r, r
-    {added_products("y", "square", "p", "float32", fused)}
+    {fma_vectors_line("y", "square", "p", "float32", fused)}
     y = y + 1.0
     {"muladd.f32_scale(y, k)" if fused else _SCALED}
     return y""",
@@ -73,32 +73,32 @@ def _vectors(fused: bool) -> dict[str, str]:
     {lines("p", _LOG, "f")}
     y = ((f * f * (f * p - 0.5) - k * 2.12194440e-4) + f) + k * 0.693359375
     return ti.select(x > 0, ti.select(x < inf, y, x), ti.select(x == 0, -inf, nan))""",
-        "tanh16": f"""t = {_clamped("x", -9.02, 9.02)}
+        "tanh16": f"""t = {_clamp_expression("x", -9.02, 9.02)}
     u = t * t
     {lines("p", _TANH, "u")}
-    {lines("q", _TANH_BELOW, "u")}
+    {lines("q", _TANH_DENOMINATOR, "u")}
     y = t * p / q
-    return {_clamped("y", -1.0, 1.0)}""",
+    return {_clamp_expression("y", -1.0, 1.0)}""",
         "abs16": "return ti.select(x <= 0, 0.0 - x, x)",  # maps -0 to 0
     }
 
 
-VECTORS = _vectors(FUSED)
+VECTOR_FUNCTIONS = _vectors(FUSED)
 _CONSTANTS = {"inf": "ti.math.inf", "nan": "ti.math.nan"}
-_FRACTION = re.compile(r"(?<![\w.])(\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|inf|nan)(?!\w)")
+_FLOAT_LITERAL = re.compile(r"(?<![\w.])(\d+\.\d*(?:e[+-]?\d+)?|\d+e[+-]?\d+|inf|nan)(?!\w)")
 
 
-def typed(text: str, dtype: str) -> str:
+def cast_literals(source: str, dtype: str) -> str:
     """Return a source with its float literals converted to one of Taichi's types.
 
-    >>> typed("0.5 * x + 1", "f32")
+    >>> cast_literals("0.5 * x + 1", "f32")
     'ti.f32(0.5) * x + 1'
     """
-    return _FRACTION.sub(lambda found: f"ti.{dtype}({_CONSTANTS.get(found[1], found[1])})", text)
+    return _FLOAT_LITERAL.sub(lambda found: f"ti.{dtype}({_CONSTANTS.get(found[1], found[1])})", source)
 
 
-def alone(name: str) -> str:
+def scalar_function(name: str) -> str:
     """Return the scalar function of VECTORS, such as ``log_alone``: that of some GPUs is too inaccurate."""
-    plain = _vectors(False)[f"{name}16"]
-    text = re.sub(r"ti\.Vector\(\[\s*(.*?)\s*for j in range\(16\)\s*\]\)", r"(\1)", plain, flags=re.S)
-    return f"@ti.func\ndef {name}_alone(x):\n    {typed(text.replace('[j]', ''), 'f32')}\n"
+    vector_source = _vectors(False)[f"{name}16"]
+    source = re.sub(r"ti\.Vector\(\[\s*(.*?)\s*for j in range\(16\)\s*\]\)", r"(\1)", vector_source, flags=re.S)
+    return f"@ti.func\ndef {name}_alone(x):\n    {cast_literals(source.replace('[j]', ''), 'f32')}\n"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from minigrad.compiler.jit import recording
+from minigrad.compiler.jit import step_trace
 
 
 @pytest.fixture
-def soon(monkeypatch):
+def merge_early(monkeypatch):
     """Merge launches in the third run instead of later."""
-    monkeypatch.setattr(recording, "JOINED", 1)
+    monkeypatch.setattr(step_trace, "MERGE_AFTER_REPLAYS", 1)

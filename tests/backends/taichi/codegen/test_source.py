@@ -4,29 +4,29 @@ import pytest
 
 import minigrad as mg
 from minigrad.backends.taichi.codegen import source
-from minigrad.compiler.jit import recording
+from minigrad.compiler.jit import step_trace
 from needs import needs
 from tiers import mark_nightly
 
 needs("numpy")
 
-pytestmark = [pytest.mark.needs("the device cpu"), pytest.mark.usefixtures("soon")]
+pytestmark = [pytest.mark.needs("the device cpu"), pytest.mark.usefixtures("merge_early")]
 
 SIDE = 400  # a side that makes an array large for these tests, and needs more than one core
 
 
 @pytest.fixture
-def _many(monkeypatch):
-    monkeypatch.setattr(source, "PAST", SIDE * SIDE)
+def small_cache(monkeypatch):
+    monkeypatch.setattr(source, "CACHE_BYPASS_ELEMENTS", SIDE * SIDE)
 
 
-def beyond(test):
+def exceeds_cache(test):
     """Mark a test in which SIDE * SIDE elements exceed the caches."""
     test = pytest.mark.needs("fused multiply-add")(test)
-    return pytest.mark.usefixtures("_many")(test)
+    return pytest.mark.usefixtures("small_cache")(test)
 
 
-def bits(function, *arguments):
+def assert_same_bytes(function, *arguments):
     """Like `same`, but compare bytes, which is faster for many elements."""
     jitted = mg.jit(function)
     for _ in range(3):
@@ -63,43 +63,43 @@ LARGE = {  # with the number of results that bypass the cache, if contiguous; th
 }
 
 
-@beyond
+@exceeds_cache
 @pytest.mark.parametrize("name", mark_nightly(LARGE, ["a chain", "one launch", "two results", "rows"]))
-def test_a_large_result_is_stored_past_the_cache_and_a_small_one_is_not(name):
+def test_only_large_results_bypass_the_cache(name):
     function, stores = LARGE[name]
-    large, _ = bits(function, mg.randn(SIDE, SIDE))
+    large, _ = assert_same_bytes(function, mg.randn(SIDE, SIDE))
     assert large.source.count("muladd.stream(") == stores
     assert "muladd.streamed()" in large.source
-    small, _ = bits(function, mg.randn(SIDE - 16, SIDE))
+    small, _ = assert_same_bytes(function, mg.randn(SIDE - 16, SIDE))
     assert "muladd.stream(" not in small.source
 
 
-@beyond
-def test_what_is_not_joined_is_stored_past_the_cache_too(monkeypatch):
-    monkeypatch.setattr(recording, "MOST", 0)
-    jitted, how = bits(normed, mg.randn(SIDE, SIDE))
+@exceeds_cache
+def test_unmerged_launches_bypass_the_cache(monkeypatch):
+    monkeypatch.setattr(step_trace, "MAX_MERGED_LAUNCHES", 0)
+    jitted, how = assert_same_bytes(normed, mg.randn(SIDE, SIDE))
     assert "not merged" in how
     assert jitted.source.count("muladd.stream(") == 1
 
 
-@beyond
+@exceeds_cache
 @pytest.mark.parametrize("more", mark_nightly([1, 15, 16], [1]))
-def test_a_large_row_that_is_no_whole_vectors_or_begins_in_the_middle_has_the_same_bits(more):
+def test_unaligned_large_rows_have_the_same_bits(more):
     n = SIDE * SIDE
     x = mg.randn(n + more)
     for part in (x, x[more:], x[:-more]):
-        bits(lambda x: ((x * x + 1).tanh(), x * 2), part)
+        assert_same_bytes(lambda x: ((x * x + 1).tanh(), x * 2), part)
 
     def inside(x):
         y = mg.zeros(n + more)
         y[more:] = (x * x + 1).tanh()
         return (y * 2, y)
 
-    bits(inside, x[:-more])
+    assert_same_bytes(inside, x[:-more])
 
 
-@beyond
-def test_what_is_overwritten_was_read_and_is_stored_by_way_of_the_cache():
+@exceeds_cache
+def test_in_place_results_do_not_bypass_the_cache():
     y = mg.randn(SIDE, SIDE)
 
     def function(x):

@@ -5,14 +5,14 @@ import hashlib
 import numpy as np
 import pytest
 
-from alike import numbers, same
+from kernel_comparison import assert_same_result, random_array
 from minigrad.backends.numpy.conv import grid
 from minigrad.backends.taichi.kernels import conv_tiles
 from minigrad.backends.taichi.runtime import kernel
 from minigrad.core.dispatch import dispatch
 from minigrad.ops.conv import Window
 from needs import needs
-from places import HERE, put
+from taichi_device import DEVICE, to_device
 from tiers import choose_cases, cross
 
 needs("taichi")
@@ -39,92 +39,104 @@ SIZES = {  # images, channels, height, width, channels of the result, window
 @cross(1, name=choose_cases(list(SIZES), "", 6), dtype=["float32", "float64"])
 def test_convolution_and_both_gradients(name, dtype):
     images, inner, height, width, outer, window = SIZES[name]
-    x, w = numbers(images, inner, height, width, dtype=dtype), numbers(outer, inner, *window.size, dtype=dtype)
-    g = numbers(images, outer, *grid(x.shape, window), dtype=dtype)
-    same("conv2d", x, w, None, window=window, groups=1)
-    same("conv2d", x, w, numbers(outer, dtype=dtype), window=window, groups=1)
-    same("conv2d_weight", g, x, window=window, groups=1)
-    same("conv2d_input", g, w, shape=x.shape, window=window, groups=1)
+    x, w = (
+        random_array(images, inner, height, width, dtype=dtype),
+        random_array(outer, inner, *window.size, dtype=dtype),
+    )
+    g = random_array(images, outer, *grid(x.shape, window), dtype=dtype)
+    assert_same_result("conv2d", x, w, None, window=window, groups=1)
+    assert_same_result("conv2d", x, w, random_array(outer, dtype=dtype), window=window, groups=1)
+    assert_same_result("conv2d_weight", g, x, window=window, groups=1)
+    assert_same_result("conv2d_input", g, w, shape=x.shape, window=window, groups=1)
 
 
 def convolved(x, w, bias, g):
     """Run the convolution and both gradients on the device; return NumPy arrays."""
     attrs = {"window": SAME, "groups": 1}
     outs = (
-        dispatch("conv2d", HERE, (x, w, bias), attrs),
-        dispatch("conv2d_weight", HERE, (g, x), attrs),
-        dispatch("conv2d_input", HERE, (g, w), {**attrs, "shape": x.shape}),
+        dispatch("conv2d", DEVICE, (x, w, bias), attrs),
+        dispatch("conv2d_weight", DEVICE, (g, x), attrs),
+        dispatch("conv2d_input", DEVICE, (g, w), {**attrs, "shape": x.shape}),
     )
     return [out.host for out in outs]
 
 
-def test_views_anywhere_in_memory_give_the_same_bits():
-    arrays = numbers(4, 16, 8, 8), numbers(32, 16, 3, 3), numbers(32), numbers(4, 32, 8, 8)
-    expected = convolved(*map(put, arrays))
+def test_strided_and_misaligned_views_give_the_same_bits():
+    arrays = random_array(4, 16, 8, 8), random_array(32, 16, 3, 3), random_array(32), random_array(4, 32, 8, 8)
+    expected = convolved(*map(to_device, arrays))
 
-    def odd(x):
-        return put(np.concatenate([[7], x.reshape(-1)]).astype(x.dtype))[1:].reshape(x.shape)
+    def misaligned(x):
+        return to_device(np.concatenate([[7], x.reshape(-1)]).astype(x.dtype))[1:].reshape(x.shape)
 
-    def steps(x):
-        return put(np.repeat(x, 2, axis=-1))[..., ::2]
+    def strided(x):
+        return to_device(np.repeat(x, 2, axis=-1))[..., ::2]
 
-    def turned(x):
-        return put(np.ascontiguousarray(x.T)).T
+    def transposed(x):
+        return to_device(np.ascontiguousarray(x.T)).T
 
-    def backwards(x):
-        return put(np.ascontiguousarray(x[::-1]))[::-1]
+    def reversed_copy(x):
+        return to_device(np.ascontiguousarray(x[::-1]))[::-1]
 
-    for change in (odd, steps, turned, backwards):
+    for change in (misaligned, strided, transposed, reversed_copy):
         for found, one in zip(convolved(*map(change, arrays)), expected, strict=True):
             np.testing.assert_array_equal(found, one)
 
 
-def test_a_bias_of_one_number_is_added_to_all_channels():
-    x, w, bias = put(numbers(4, 16, 8, 8)), put(numbers(8, 16, 3, 3)), put(np.full(1, 3, "float32"))
+def test_one_element_bias_is_added_to_all_channels():
+    x, w, bias = (
+        to_device(random_array(4, 16, 8, 8)),
+        to_device(random_array(8, 16, 3, 3)),
+        to_device(np.full(1, 3, "float32")),
+    )
     attrs = {"window": SAME, "groups": 1}
-    found = dispatch("conv2d", HERE, (x, w, np.broadcast_to(bias, 8, subok=True)), attrs)
-    without = dispatch("conv2d", HERE, (x, w, None), attrs)
+    found = dispatch("conv2d", DEVICE, (x, w, np.broadcast_to(bias, 8, subok=True)), attrs)
+    without = dispatch("conv2d", DEVICE, (x, w, None), attrs)
     np.testing.assert_allclose(found.host - without.host, 3, atol=1e-5)
 
 
 @pytest.mark.parametrize("channels", [1, 3, 5, 16])
-def test_what_is_not_finite_stays_where_the_window_sees_it(channels):
-    x = numbers(8, channels, 12, 12)
+def test_non_finite_values_affect_only_windows_that_contain_them(channels):
+    x = random_array(8, channels, 12, 12)
     x[2, 0, 3, 3], x[5, channels - 1, 11, 11] = np.nan, np.inf
     found = dispatch(
-        "conv2d", HERE, (put(x), put(np.abs(numbers(16, channels, 3, 3))), None), {"window": SAME, "groups": 1}
+        "conv2d",
+        DEVICE,
+        (to_device(x), to_device(np.abs(random_array(16, channels, 3, 3))), None),
+        {"window": SAME, "groups": 1},
     )
     where = np.zeros((8, 12, 12), bool)
     where[2, 2:5, 2:5] = where[5, 10:, 10:] = True
     np.testing.assert_array_equal(~np.isfinite(found.host), np.broadcast_to(where[:, None], found.shape))
 
 
-def test_a_gradient_summed_over_many_places_keeps_its_digits():
+def test_gradient_summed_over_many_positions_is_precise():
     x, g = np.full((16, 1, 128, 128), 0.1, "float32"), np.ones((16, 1, 128, 128), "float32")
     window = Window((3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1))
-    found = dispatch("conv2d_weight", HERE, (put(g), put(x)), {"window": window, "groups": 1}).host
+    found = dispatch("conv2d_weight", DEVICE, (to_device(g), to_device(x)), {"window": window, "groups": 1}).host
     assert found[0, 0, 1, 1] == pytest.approx(16 * 128 * 128 * float(np.float32(0.1)), rel=1e-5)
 
 
 @pytest.mark.parametrize("images", [2, 40])
-def test_each_is_one_launch(images):
-    arrays = [put(numbers(*shape)) for shape in ((images, 16, 8, 8), (32, 16, 3, 3), (32,), (images, 32, 8, 8))]
+def test_each_convolution_is_one_launch(images):
+    arrays = [
+        to_device(random_array(*shape)) for shape in ((images, 16, 8, 8), (32, 16, 3, 3), (32,), (images, 32, 8, 8))
+    ]
     heard = []
-    with kernel.launches(lambda kernel: heard.append(kernel.name)):
+    with kernel.observe_launches(lambda kernel: heard.append(kernel.name)):
         convolved(*arrays)
     assert heard == ["convolve", "correlate", "convolve"]
 
 
-def test_how_sums_are_cut_depends_on_shapes_alone(monkeypatch):
-    arrays = [put(numbers(*shape)) for shape in ((40, 16, 8, 8), (32, 16, 3, 3), (32,), (40, 32, 8, 8))]
+def test_partitioning_of_sums_depends_only_on_shapes(monkeypatch):
+    arrays = [to_device(random_array(*shape)) for shape in ((40, 16, 8, 8), (32, 16, 3, 3), (32,), (40, 32, 8, 8))]
     expected = convolved(*arrays)
     again = convolved(*arrays)
-    monkeypatch.setattr(conv_tiles, "FEW", 0)  # pack weights, and add partial sums, on all cores
-    conv_tiles._convolution.cache_clear(), conv_tiles._correlation.cache_clear()
+    monkeypatch.setattr(conv_tiles, "MAX_SERIAL_WEIGHTS", 0)  # pack weights, and add partial sums, on all cores
+    conv_tiles._convolution_plan.cache_clear(), conv_tiles._weight_gradient_plan.cache_clear()
     for found, second, one in zip(convolved(*arrays), again, expected, strict=True):
         np.testing.assert_array_equal(found, one)
         np.testing.assert_array_equal(second, one)
-    conv_tiles._convolution.cache_clear(), conv_tiles._correlation.cache_clear()
+    conv_tiles._convolution_plan.cache_clear(), conv_tiles._weight_gradient_plan.cache_clear()
 
 
 def digest():
@@ -135,6 +147,6 @@ def digest():
         ((50, 16, 8, 8), (32, 16, 3, 3), (32,), (50, 32, 8, 8)),
         ((3, 20, 40, 41), (24, 20, 3, 3), (24,), (3, 24, 40, 41)),
     ):
-        for out in convolved(*[put(draw.normal(size=shape).astype("float32")) for shape in shapes]):
+        for out in convolved(*[to_device(draw.normal(size=shape).astype("float32")) for shape in shapes]):
             found.update(np.ascontiguousarray(out).tobytes())
     return found.hexdigest()

@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from alike import RNG, numbers, on_cpu, same
-from minigrad.core.dispatch import dispatch, kernels_of
+from kernel_comparison import RNG, assert_same_result, copy_to_device, random_array
+from minigrad.core.dispatch import dispatch, get_kernels
 from minigrad.ops.conv import Window
 from needs import needs
-from places import HERE, put
+from taichi_device import DEVICE, to_device
 from tiers import choose_cases, cross
 
 needs("taichi")
@@ -17,7 +17,7 @@ BEGIN = RNG.bit_generator.state
 
 
 @pytest.fixture(autouse=True)
-def numbers_of_its_own():
+def reset_generator():
     """Reset the generator for each test, so that bounds on rounding errors do not depend on the order of tests."""
     RNG.bit_generator.state = BEGIN
 
@@ -29,8 +29,8 @@ OPS = (
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_it_has_a_kernel_of_its_own(op):
-    assert not kernels_of(op)[HERE].__qualname__.startswith("through_host")
+def test_op_has_a_taichi_kernel(op):
+    assert not get_kernels(op)[DEVICE].__qualname__.startswith("through_host")
 
 
 @cross(
@@ -44,59 +44,67 @@ def test_products_of_every_layout_and_batch(dtype, sizes):
     for (left, right), turn_a, turn_b in itertools.product(
         choose_cases(batches, f"{sizes}", 2), (False, True), (False, True)
     ):
-        a = numbers(*left, k, m, dtype=dtype).swapaxes(-1, -2) if turn_a else numbers(*left, m, k, dtype=dtype)
-        b = numbers(*right, n, k, dtype=dtype).swapaxes(-1, -2) if turn_b else numbers(*right, k, n, dtype=dtype)
-        same("matmul", a, b)
+        a = (
+            random_array(*left, k, m, dtype=dtype).swapaxes(-1, -2)
+            if turn_a
+            else random_array(*left, m, k, dtype=dtype)
+        )
+        b = (
+            random_array(*right, n, k, dtype=dtype).swapaxes(-1, -2)
+            if turn_b
+            else random_array(*right, k, n, dtype=dtype)
+        )
+        assert_same_result("matmul", a, b)
 
 
 @pytest.mark.parametrize("sizes", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (1, 500, 1), (1, 90, 90), (90, 90, 1)])
-def test_products_of_nothing_and_of_single_rows(sizes):
+def test_products_of_empty_matrices_and_single_rows(sizes):
     m, k, n = sizes
-    same("matmul", numbers(m, k), numbers(k, n))
+    assert_same_result("matmul", random_array(m, k), random_array(k, n))
 
 
 @pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
-def test_products_of_whole_numbers(dtype):
+def test_products_of_integers(dtype):
     a, b = RNG.integers(0, 9, (20, 30)).astype(dtype), RNG.integers(0, 9, (30, 25)).astype(dtype)
-    same("matmul", a, b)
+    assert_same_result("matmul", a, b)
 
 
-def test_products_of_views_that_begin_anywhere():
+def test_products_of_misaligned_views():
     """Vector loads need aligned memory: misaligned views use another kernel."""
-    a, b = numbers(70, 81), numbers(81, 90)
-    mine, its = put(a), put(b)
+    a, b = random_array(70, 81), random_array(81, 90)
+    mine, its = to_device(a), to_device(b)
     for rows, inner, columns in itertools.product((0, 1, 2), (0, 1, 4), (0, 1, 16)):
-        found = dispatch("matmul", HERE, (mine[rows:, inner:], its[inner:, columns:]))
+        found = dispatch("matmul", DEVICE, (mine[rows:, inner:], its[inner:, columns:]))
         expected = a[rows:, inner:] @ b[inner:, columns:]
         np.testing.assert_allclose(found.host, expected, rtol=0, atol=2e-6 * np.abs(expected).max())
-        found = dispatch("matmul", HERE, (mine[rows::2, inner::2], its[inner::2, columns::3]))
+        found = dispatch("matmul", DEVICE, (mine[rows::2, inner::2], its[inner::2, columns::3]))
         expected = a[rows::2, inner::2] @ b[inner::2, columns::3]
         np.testing.assert_allclose(found.host, expected, rtol=0, atol=2e-6 * np.abs(expected).max())
 
 
-def test_what_is_not_a_number_stays_in_its_row_and_column():
-    a, b = numbers(40, 37), numbers(37, 45)
+def test_nan_stays_in_its_row_and_column():
+    a, b = random_array(40, 37), random_array(37, 45)
     a[3, 36], b[35, 44] = np.nan, np.inf
-    found = dispatch("matmul", HERE, (put(a), put(b))).host
+    found = dispatch("matmul", DEVICE, (to_device(a), to_device(b))).host
     clean = np.ones((40, 45), bool)
     clean[3] = clean[:, 44] = False
     assert (np.isfinite(found) == clean).all()
     assert (np.isposinf(found[:, 44]) | np.isneginf(found[:, 44]) | (np.arange(40) == 3)).all()
 
 
-def test_a_long_sum_keeps_its_digits():
+def test_product_with_large_inner_size_is_precise():
     a, b = np.full((8, 100_000), 0.1, "float32"), np.ones((100_000, 16), "float32")
-    found = dispatch("matmul", HERE, (put(a), put(b))).host
+    found = dispatch("matmul", DEVICE, (to_device(a), to_device(b))).host
     np.testing.assert_allclose(found, a.astype("float64") @ b, rtol=3e-6)
 
 
 @pytest.mark.parametrize("shape", [(40, 90), (2, 20, 90), (90,)])
 @pytest.mark.parametrize("outputs", [16, 33, 128])
 def test_linear_with_and_without_a_bias(shape, outputs):
-    x, w = numbers(*shape), numbers(outputs, 90)
+    x, w = random_array(*shape), random_array(outputs, 90)
     if len(shape) > 1:
-        for bias in (None, numbers(outputs), numbers(1)):
-            same("linear", x, w, bias)
+        for bias in (None, random_array(outputs), random_array(1)):
+            assert_same_result("linear", x, w, bias)
 
 
 WINDOWS = [
@@ -118,21 +126,26 @@ WINDOWS = [
 )
 def test_convolution_and_its_gradients(window, dtype, channels):
     (height, width, window), (inner, outer, groups) = window, channels
-    x, w = numbers(6, inner, height, width, dtype=dtype), numbers(outer, inner // groups, *window.size, dtype=dtype)
-    same("conv2d", x, w, None, window=window, groups=groups)
-    same("conv2d", x, w, numbers(outer, dtype=dtype), window=window, groups=groups)
+    x, w = (
+        random_array(6, inner, height, width, dtype=dtype),
+        random_array(outer, inner // groups, *window.size, dtype=dtype),
+    )
+    assert_same_result("conv2d", x, w, None, window=window, groups=groups)
+    assert_same_result("conv2d", x, w, random_array(outer, dtype=dtype), window=window, groups=groups)
     g = np.empty_like(dispatch("conv2d", "numpy", (x, w, None), {"window": window, "groups": groups}))
-    g[...] = numbers(*g.shape, dtype=dtype)
-    same("conv2d_weight", g, x, window=window, groups=groups)
-    same("conv2d_input", g, w, shape=x.shape, window=window, groups=groups)
+    g[...] = random_array(*g.shape, dtype=dtype)
+    assert_same_result("conv2d_weight", g, x, window=window, groups=groups)
+    assert_same_result("conv2d_input", g, w, shape=x.shape, window=window, groups=groups)
     columns = dispatch("im2col", "numpy", (x,), {"window": window})
-    same("im2col", x, window=window)
-    same("col2im", columns, shape=x.shape, window=window)
+    assert_same_result("im2col", x, window=window)
+    assert_same_result("col2im", columns, shape=x.shape, window=window)
 
 
-def test_convolution_of_images_whose_channels_lie_last():
-    x, w = numbers(4, 10, 10, 16).transpose(0, 3, 1, 2), numbers(8, 3, 3, 16).transpose(0, 3, 1, 2)
-    same("conv2d", x, w, numbers(8), window=Window((3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1)), groups=1)
+def test_convolution_of_channels_last_images():
+    x, w = random_array(4, 10, 10, 16).transpose(0, 3, 1, 2), random_array(8, 3, 3, 16).transpose(0, 3, 1, 2)
+    assert_same_result(
+        "conv2d", x, w, random_array(8), window=Window((3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1)), groups=1
+    )
 
 
 @pytest.mark.parametrize("op", ["max_pool", "min_pool"])
@@ -145,7 +158,7 @@ def test_pools_of_ties_and_nan(op, dtype):
     windows = tuple(tuple(range(max(0, at - 1), min(n, at + 2)) for at in range(0, n, 2)) for n in (40, 41))
     expected = dispatch(op, "numpy", (x,), {"windows": windows})
     for layout in (x, np.ascontiguousarray(x.T).T):
-        found = dispatch(op, HERE, (on_cpu(layout),), {"windows": windows})
+        found = dispatch(op, DEVICE, (copy_to_device(layout),), {"windows": windows})
         for mine, its in zip(found, expected, strict=True):
             assert mine.dtype == its.dtype
             np.testing.assert_array_equal(mine.host, its)
@@ -157,7 +170,7 @@ def test_resampling_along_every_dimension(dim, back):
     rows = tuple((range(k, k + 3), (0.25, 0.5, 0.25 + k)) for k in range(0, 18, 2))
     shape = [30, 31, 32]
     shape[dim] = 9 if back else 20
-    same("resample", numbers(*shape), rows=rows, dim=dim, size=20, back=back)
+    assert_same_result("resample", random_array(*shape), rows=rows, dim=dim, size=20, back=back)
 
 
 @pytest.mark.parametrize("nearest", [False, True])
@@ -165,17 +178,17 @@ def test_resampling_along_every_dimension(dim, back):
 def test_sampling_on_and_off_the_image(nearest, dtype):
     x, y = (RNG.uniform(-3, 12, (3, 30, 20)).astype(dtype) for _ in range(2))
     x[0, 0, :5] = [0.5, 1.5, -0.5, 8.5, 9.0]
-    same("grid_sample", numbers(3, 4, 9, 10, dtype=dtype), x, y, nearest=nearest)
-    same("grid_put", numbers(3, 4, 30, 20, dtype=dtype), x, y, shape=(3, 4, 9, 10), nearest=nearest)
+    assert_same_result("grid_sample", random_array(3, 4, 9, 10, dtype=dtype), x, y, nearest=nearest)
+    assert_same_result("grid_put", random_array(3, 4, 30, 20, dtype=dtype), x, y, shape=(3, 4, 9, 10), nearest=nearest)
 
 
 @pytest.mark.parametrize("masked", [None, "bool", "float32", "causal"])
 def test_attention_and_its_gradients(masked):
-    q, k, v = numbers(2, 3, 40, 16), numbers(2, 3, 50, 16), numbers(2, 3, 50, 24)
-    mask = {None: None, "causal": None, "bool": numbers(40, 50) > 0, "float32": numbers(40, 50)}[masked]
+    q, k, v = random_array(2, 3, 40, 16), random_array(2, 3, 50, 16), random_array(2, 3, 50, 24)
+    mask = {None: None, "causal": None, "bool": random_array(40, 50) > 0, "float32": random_array(40, 50)}[masked]
     if masked == "bool":
         mask[7] = False
     how = {"scale": 0.25, "p": 0.0, "seed": 0}
-    same("scaled_dot_product_attention", q, k, v, mask, is_causal=masked == "causal", **how)
+    assert_same_result("scaled_dot_product_attention", q, k, v, mask, is_causal=masked == "causal", **how)
     weights = dispatch("scaled_dot_product_attention", "numpy", (q, k, v, mask), {"is_causal": False, **how})[1]
-    same("attention_backward", numbers(2, 3, 40, 24), q, k, v, weights, **how)
+    assert_same_result("attention_backward", random_array(2, 3, 40, 24), q, k, v, weights, **how)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from minigrad.core.dispatch import dispatch
-from minigrad.core.storage import memory
+from minigrad.core.storage import get_allocator
 from minigrad.ops.normalization import Norm
 from needs import needs
-from places import HERE
+from taichi_device import DEVICE
 from tiers import choose_cases, cross, mark_nightly
 
 needs("taichi")
@@ -18,23 +18,23 @@ SHAPES = [(1, 1), (3, 31), (3, 32), (5, 33), (2, 1000), (40, 1017), (0, 40), (30
 TOLERANCE = {"float32": 3e-5, "float64": 1e-12}
 
 
-def numbers(*shape, dtype="float32", seed=0):
+def random_values(*shape, dtype="float32", seed=0):
     return np.random.default_rng(seed).normal(0, 1, shape).astype(dtype)
 
 
 def on_cpu(x):
-    return memory(HERE).copied(x) if isinstance(x, np.ndarray) else x
+    return get_allocator(DEVICE).copy(x) if isinstance(x, np.ndarray) else x
 
 
-def check(op, inputs, beside=None, skip=(), **attrs):
-    """Compare the ``cpu`` kernel with NumPy's; `beside` are its operands if they are views on the device."""
+def check(op, inputs, device_inputs=None, skip=(), **attrs):
+    """Compare the ``cpu`` kernel with NumPy's; `device_inputs` are its operands if they are views on the device."""
     with np.errstate(all="ignore"):
-        its = dispatch(op, "numpy", inputs, attrs)
-    mine = dispatch(op, HERE, tuple(map(on_cpu, inputs)) if beside is None else beside, attrs)
-    its, mine = (x if isinstance(x, tuple) else (x,) for x in (its, mine))
-    for k, (x, y) in enumerate(zip(mine, its, strict=True)):
+        expected = dispatch(op, "numpy", inputs, attrs)
+    actual = dispatch(op, DEVICE, tuple(map(on_cpu, inputs)) if device_inputs is None else device_inputs, attrs)
+    expected, actual = (x if isinstance(x, tuple) else (x,) for x in (expected, actual))
+    for k, (x, y) in enumerate(zip(actual, expected, strict=True)):
         if k not in skip:
-            x, y = memory(HERE).host(x), np.asarray(y)
+            x, y = get_allocator(DEVICE).to_numpy(x), np.asarray(y)
             assert (x.dtype, x.shape) == (y.dtype, y.shape)
             close = TOLERANCE.get(y.dtype.name, 0)
             largest = np.abs(y[np.isfinite(y)].astype(float)).max(initial=0)
@@ -42,8 +42,8 @@ def check(op, inputs, beside=None, skip=(), **attrs):
 
 
 @cross(1, shape=SHAPES, dtype=FLOATS)
-def test_softmax_and_its_kin(shape, dtype):
-    x, u = 3 * numbers(*shape, dtype=dtype), numbers(*shape, dtype=dtype, seed=1)
+def test_softmax_family(shape, dtype):
+    x, u = 3 * random_values(*shape, dtype=dtype), random_values(*shape, dtype=dtype, seed=1)
     for dim in range(len(shape)):
         for op in ("softmax", "log_softmax"):
             check(op, (x,), dim=dim)
@@ -53,8 +53,8 @@ def test_softmax_and_its_kin(shape, dtype):
             check(op, (np.broadcast_to(u[:1], shape), x / 10), dim=dim)
 
 
-def test_softmax_of_what_is_not_finite_or_far():
-    x = numbers(6, 50)
+def test_softmax_of_non_finite_and_large_values():
+    x = random_values(6, 50)
     x[0, 3], x[1, 48], x[2, 0], x[3], x[4, 7] = np.nan, np.inf, -np.inf, -np.inf, 1e30
     for op in ("softmax", "log_softmax"):
         check(op, (x,), dim=1)
@@ -67,24 +67,23 @@ def test_softmax_of_what_is_not_finite_or_far():
     ),
     view=[False, True],
 )
-def test_sums_keep_the_digits_of_float64(shape, view):
-    whole = np.concatenate([numbers(*shape), numbers(*shape, seed=1)])
+def test_sums_accumulate_in_float64(shape, view):
+    whole = np.concatenate([random_values(*shape), random_values(*shape, seed=1)])
     x, mine = (whole[1:], on_cpu(whole)[1:]) if view else (whole, on_cpu(whole))
     dims = [tuple(range(x.ndim)), *[(k,) for k in range(x.ndim)], *([(0, 1), (1, 2), (0, 2)] if x.ndim == 3 else [])]
     for dim in dims:
         for op, more in {"sum": {}, "mean": {}, "var": {"correction": 1}, "norm": {"p": 2.0}, "logsumexp": {}}.items():
             its = dispatch(op, "numpy", (x.astype(np.float64),), {"dim": dim, "keepdim": False, **more})
-            y = memory(HERE).host(dispatch(op, HERE, (mine,), {"dim": dim, "keepdim": False, **more}))
+            y = get_allocator(DEVICE).to_numpy(dispatch(op, DEVICE, (mine,), {"dim": dim, "keepdim": False, **more}))
             np.testing.assert_allclose(y, its, rtol=2e-6, atol=1e-6 * max(1, np.abs(its).max()))
 
 
 def test_a_sum_of_many_ones_is_exact_and_of_tenths_close():
     dim = {"dim": (0,), "keepdim": False}
-    assert (
-        dispatch("sum", HERE, (on_cpu(np.ones(20_000_001, np.float32)),), dim).item() == 20_000_000
-    )  # the nearest float32
+    # The nearest float32.
+    assert dispatch("sum", DEVICE, (on_cpu(np.ones(20_000_001, np.float32)),), dim).item() == 20_000_000
     tenths = np.full(10**7, 0.1, np.float32)
-    assert abs(dispatch("sum", HERE, (on_cpu(tenths),), dim).item() / tenths.sum(dtype=np.float64) - 1) < 1e-6
+    assert abs(dispatch("sum", DEVICE, (on_cpu(tenths),), dim).item() / tenths.sum(dtype=np.float64) - 1) < 1e-6
 
 
 NORMS = {
@@ -100,8 +99,11 @@ NORMS = {
 def test_norms(op_and_norm, dtype):
     op, norm = op_and_norm
     size = int(np.prod([norm.shape[k] for k in norm.along]))
-    a, u = numbers(*norm.shape, dtype=dtype), numbers(*norm.shape, dtype=dtype, seed=1)
-    for weight, bias in ((None, None), (numbers(size, dtype=dtype, seed=2), numbers(size, dtype=dtype, seed=3))):
+    a, u = random_values(*norm.shape, dtype=dtype), random_values(*norm.shape, dtype=dtype, seed=1)
+    for weight, bias in (
+        (None, None),
+        (random_values(size, dtype=dtype, seed=2), random_values(size, dtype=dtype, seed=3)),
+    ):
         inputs = (a, weight) if op == "rms_norm" else (a, weight, bias)
         check(op, inputs, norm=norm)
         *_, mean, rstd = dispatch(op, "numpy", inputs, {"norm": norm})
@@ -112,31 +114,31 @@ def test_norms(op_and_norm, dtype):
 @pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
 @pytest.mark.parametrize("shape", [(1, 1), (4, 10), (33, 40), (6, 5, 3, 2), (2000, 7)], ids=str)
 def test_losses_of_classes(shape, reduction):
-    a, classes = numbers(*shape), shape[1]
+    a, classes = random_values(*shape), shape[1]
     targets = np.random.default_rng(1).integers(0, classes, (shape[0], *shape[2:]))
     ignoring = targets.copy()
     ignoring.flat[::3] = -100
     for b in (targets, ignoring):
-        for weight in (None, np.abs(numbers(classes, seed=2))):
+        for weight in (None, np.abs(random_values(classes, seed=2))):
             for op in ("cross_entropy", "nll_loss"):
                 check(op, (a, b, weight), skip=(2,), ignore_index=-100, reduction=reduction)
             attrs = {"ignore_index": -100, "reduction": reduction}
             up, *aux = dispatch("cross_entropy", "numpy", (a, b, weight), attrs)
             check("cross_entropy_backward", (np.asarray(up), a, *map(np.asarray, aux)))
-    check("soft_cross_entropy", (a, np.abs(numbers(*shape, seed=3))))
+    check("soft_cross_entropy", (a, np.abs(random_values(*shape, seed=3))))
 
 
 @pytest.mark.parametrize("wrong", [-1, 5, 10**12])
-def test_a_class_that_is_not_there_is_refused(wrong):
+def test_out_of_bounds_class_raises(wrong):
     for op in ("cross_entropy", "nll_loss"):
-        inputs = on_cpu(numbers(3, 5)), on_cpu(np.array([1, wrong, 2])), None
+        inputs = on_cpu(random_values(3, 5)), on_cpu(np.array([1, wrong, 2])), None
         with pytest.raises(IndexError):
-            dispatch(op, HERE, inputs, {"ignore_index": -100, "reduction": "mean"})
+            dispatch(op, DEVICE, inputs, {"ignore_index": -100, "reduction": "mean"})
 
 
 @cross(2, shape=[(1, 1), (3, 40), (100, 70), (4, 5, 6)], dtype=[*FLOATS, "int64", "int32", "uint8", "bool"])
-def test_the_first_of_the_largest_and_running_totals(shape, dtype):
-    x = np.round(3 * np.abs(numbers(*shape))).astype(dtype)  # with many ties
+def test_argmax_takes_the_first_maximum_and_cumsum_matches(shape, dtype):
+    x = np.round(3 * np.abs(random_values(*shape))).astype(dtype)  # with many ties
     if x.dtype.kind == "f":
         x.flat[x.size // 2 :: 7] = np.nan
     for dim in range(len(shape)):
@@ -149,14 +151,14 @@ def test_the_first_of_the_largest_and_running_totals(shape, dtype):
     check("cumprod", (np.where(x > 0, 1, x).astype(dtype),), dim=0, reverse=True)
 
 
-WIDE = [(5, 33), (64, 48), (7, 1017), (1100, 1000), (3, 7, 32)]
+WIDE_SHAPES = [(5, 33), (64, 48), (7, 1017), (1100, 1000), (3, 7, 32)]
 
 
 @pytest.mark.parametrize("odd", [0, np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("shape", mark_nightly(WIDE, [(5, 33), (64, 48), (3, 7, 32)]), ids=str)
-def test_extremes_in_vectors_and_their_places(shape, odd):
-    x = np.round(2 * numbers(*shape))
-    x[numbers(*shape, seed=1) > 2] = odd
+@pytest.mark.parametrize("shape", mark_nightly(WIDE_SHAPES, [(5, 33), (64, 48), (3, 7, 32)]), ids=str)
+def test_vectorised_extrema_and_their_indices(shape, odd):
+    x = np.round(2 * random_values(*shape))
+    x[random_values(*shape, seed=1) > 2] = odd
     x[0] = odd
     for dim in range(len(shape)):
         for op in ("max", "min", "argmax", "argmin"):
@@ -168,6 +170,6 @@ def test_extremes_in_vectors_and_their_places(shape, odd):
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("size", [0, 1, 7, 5003])
-def test_dropout_drops_the_same(size, dtype):
+def test_dropout_masks_match(size, dtype):
     for key in (0, 5, 2**64 - 3):
-        check("dropout", (numbers(size, dtype=dtype),), p=0.3, key=key)
+        check("dropout", (random_values(size, dtype=dtype),), p=0.3, key=key)

@@ -4,41 +4,41 @@ import re
 from pathlib import Path
 
 from minigrad.backends import taichi
-from minigrad.backends.taichi.codegen.tiles import packing
-from minigrad.backends.taichi.kernels.elementwise import computed
+from minigrad.backends.taichi.codegen.tiles import packing_kernel
+from minigrad.backends.taichi.kernels.elementwise import evaluate
 from minigrad.backends.taichi.runtime import caches, driver
-from minigrad.backends.taichi.runtime.caches import Remembered, cached
+from minigrad.backends.taichi.runtime.caches import ArchDict, arch_cache
 
 
-def test_what_was_remembered_is_made_again_once_it_was_forgotten(monkeypatch):
-    monkeypatch.setattr(caches, "_caches", [])
-    made, plans = [], Remembered()
+def test_cleared_results_are_computed_again(monkeypatch):
+    monkeypatch.setattr(caches, "_clear_functions", [])
+    made, plans = [], ArchDict()
 
-    @cached()
+    @arch_cache()
     def kernel(name):
         made.append(name)
         return name.upper()
 
-    @cached(1)
+    @arch_cache(1)
     def last(name):
         return name
 
     plans["sum"] = "in one step"
     assert (kernel("a"), kernel("a"), last("b"), made) == ("A", "A", "b", ["a"])
-    caches.forget()
+    caches.clear_caches()
     assert plans == {}
     assert last.cache_info().currsize == 0
     assert (kernel("a"), made) == ("A", ["a", "a"])
 
 
-def test_caches_are_emptied_when_the_architecture_changes():
-    assert caches.forget in driver._changes
-    emptied = [getattr(empty, "__self__", None) for empty in caches._caches]
-    assert any(x is computed.__globals__["_families"] for x in emptied)
-    assert packing.cache_clear in caches._caches
+def test_caches_are_cleared_when_the_architecture_changes():
+    assert caches.clear_caches in driver._change_callbacks
+    emptied = [getattr(empty, "__self__", None) for empty in caches._clear_functions]
+    assert any(x is evaluate.__globals__["_families"] for x in emptied)
+    assert packing_kernel.cache_clear in caches._clear_functions
 
 
-def test_what_writes_and_plans_kernels_has_no_cache_but_these():
+def test_code_generators_use_only_these_caches():
     """Caches in `runtime` do not depend on the architecture, such as the one for loading Taichi."""
     folder = Path(taichi.__file__).parent
     files = [*(folder / "codegen").glob("*.py"), *(folder / "kernels").glob("*.py")]

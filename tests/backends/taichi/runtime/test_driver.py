@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from minigrad.backends.taichi.runtime import buffers, driver
-from minigrad.backends.taichi.runtime.offsets import moved
+from minigrad.backends.taichi.runtime.transforms import add_offsets
 from needs import needs
 
 needs("taichi")
@@ -21,7 +21,7 @@ def run(code):
     return done.stdout.splitlines()
 
 
-def test_a_reader_s_taichi_that_was_started_before_is_shared_and_compiles_ours_as_we_need_it():
+def test_a_running_taichi_is_shared_with_our_compiler_options():
     """Otherwise fast_math would optimise away tests for nan, and vectors would be scalarised."""
     assert run("""
 import taichi as ti
@@ -36,7 +36,7 @@ print(field.to_numpy().tolist(), config.fast_math, config.real_matrix_scalarize,
 """)[-2:] == ["[False, True, True] minigrad.float32 3000.0", "[3.0, 3.0, 3.0, 3.0] True True f32"]
 
 
-def test_tensors_outlive_a_start_of_taichi_after_ours():
+def test_tensors_survive_a_restart_of_taichi():
     assert (
         run("""
 import taichi as ti, minigrad as mg
@@ -64,7 +64,7 @@ def test_nothing_is_printed_by_taichi_in_a_notebook_either():
 
 
 @pytest.mark.parametrize("names", [["HOME"], ["HOME", "TI_OFFLINE_CACHE_FILE_PATH"]])
-def test_where_nothing_can_be_stored_it_is_said_once_and_computed(names, tmp_path):
+def test_an_unwritable_cache_folder_warns_once(names, tmp_path):
     file = tmp_path / "file"
     file.write_text("no folder")
     others = "TI_OFFLINE_CACHE_FILE_PATH", "XDG_CACHE_HOME"
@@ -78,7 +78,7 @@ def test_where_nothing_can_be_stored_it_is_said_once_and_computed(names, tmp_pat
     assert "Traceback" not in done.stderr
 
 
-def test_what_a_kernel_writes_is_known_also_through_functions():
+def test_written_arrays_are_found_through_functions():
     text = """@ti.func
 def put(y: ti.template(), x: ti.template(), at):
     y[at] = x[at]
@@ -89,22 +89,22 @@ def both_kernel(y_: ti.types.ndarray(dtype=ti.f32, ndim=1), x_: ti.types.ndarray
     for i in range(n):
         put(y_, x_, i)
 """
-    found = moved(text, False)
-    assert (found.arrays, found.written) == (("f32", "i64"), (True, False))
-    assert "put(y_, y_from, x_, x_from, i)" in found.text
-    assert "y[y_from + at] = x[x_from + at]" in found.text
+    found = add_offsets(text, False)
+    assert (found.element_types, found.is_written) == (("f32", "i64"), (True, False))
+    assert "put(y_, y_from, x_, x_from, i)" in found.source
+    assert "y[y_from + at] = x[x_from + at]" in found.source
 
 
-def test_float64_of_a_kernel_s_own_is_float32_where_there_is_none():
+def test_float64_becomes_float32_on_devices_without_it():
     text = """@ti.kernel
 def sum_kernel(y_: ti.types.ndarray(dtype=ti.f64, ndim=1), n: ti.i32):
     s = ti.cast(0, ti.f64)
     y_[n] = ti.log(s)
 """
-    found = moved(text, True)
-    assert found.arrays == ("f32",)
-    assert "f64" not in found.text
-    assert "log_alone(s)" in found.text
+    found = add_offsets(text, True)
+    assert found.element_types == ("f32",)
+    assert "f64" not in found.source
+    assert "log_alone(s)" in found.source
 
 
 @pytest.mark.parametrize(
@@ -116,11 +116,11 @@ def {name}_kernel(y_: ti.types.ndarray(dtype=ti.{dtype}, ndim=1), n: ti.i32):
     y_[n] = y_[n] / (y_[n] - 1)
 """
     quotient = "ti.f32(ti.f64(y_[y_from + n]) * (1.0 / ti.f64(y_[y_from + n] - 1)))"
-    assert (quotient in moved(text, False, cuda=True).text) is exact
-    assert quotient not in moved(text, False).text
+    assert (quotient in add_offsets(text, False, cuda=True).source) is exact
+    assert quotient not in add_offsets(text, False).source
 
 
-def test_what_is_computed_so_is_the_quotient_to_the_last_bit():
+def test_this_quotient_is_correctly_rounded():
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -129,14 +129,14 @@ def test_what_is_computed_so_is_the_quotient_to_the_last_bit():
     np.testing.assert_array_equal(found, a / b)
 
 
-def test_the_device_that_runs_is_told_also_where_the_environment_chose_it(monkeypatch):
+def test_the_error_names_the_device_set_by_the_environment(monkeypatch):
     """Taichi takes the architecture from TI_ARCH, whichever is requested."""
     monkeypatch.setenv("TI_ARCH", "arm64" if platform.machine() in ("arm64", "aarch64") else "x64")
     said = run("""
 import minigrad as mg
 from minigrad.backends.taichi.runtime import buffers
 from minigrad.backends.taichi.runtime import driver
-driver.is_there = lambda name: True
+driver.is_device_available = lambda name: True
 try:
     mg.ones(2, device="vulkan")
 except mg.errors.DeviceError as error:
@@ -155,7 +155,7 @@ print((mg.ones(2, device="cpu") + 1).tolist())
         ("CUDA Error CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered", RuntimeError),
     ],
 )
-def test_only_what_says_that_there_is_no_more_memory_is_told_so(said, kind, monkeypatch):
+def test_only_out_of_memory_errors_become_memory_errors(said, kind, monkeypatch):
     class Program:
         def create_ndarray(self, *args, **options):
             raise RuntimeError(said)
@@ -202,7 +202,7 @@ def test_a_second_process_compiles_nothing(tmp_path, monkeypatch):
 @pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.needs("Linux")
-def test_what_is_compiled_is_kept_by_processes_at_once_and_what_is_damaged_is_not_believed(tmp_path):
+def test_the_disk_cache_survives_concurrent_processes_and_damage(tmp_path):
     settings = {**os.environ, "TI_OFFLINE_CACHE_FILE_PATH": str(tmp_path), "MINIGRAD_DEVICE": "cpu"}
 
     def ran(processes):

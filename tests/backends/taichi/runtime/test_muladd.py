@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.backends.taichi.codegen import meeting, source
+from minigrad.backends.taichi.codegen import barrier, source
 from minigrad.backends.taichi.runtime.kernel import Kernel
-from minigrad.compiler.jit import recording
+from minigrad.compiler.jit import step_trace
 from needs import needs
 
 needs("taichi")
@@ -37,22 +37,26 @@ def check_{of}_kernel(y_: {vector}, a_: {vector}, b_: {vector}, s_: {number}):
 """
 
 
-def lines(count, dtype):
+def aligned_array(count, dtype):
     """Return an array that is aligned to a cache line."""
     room = np.zeros(count + 16, dtype)
     return room[(-room.ctypes.data % 64) // room.itemsize :][:count]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_products_are_added_with_one_rounding_and_lanes_by_halves(dtype):
+def test_fma_rounds_once_and_lanes_are_summed_by_halves(dtype):
     lanes = 64 // np.dtype(dtype).itemsize
     rng = np.random.default_rng(0)
-    y, a, b, s = (lines(size, dtype) for size in (3 * lanes, lanes, lanes, 2))
+    y, a, b, s = (aligned_array(size, dtype) for size in (3 * lanes, lanes, lanes, 2))
     a[:], b[:], s[0] = rng.normal(size=lanes), rng.normal(size=lanes), 1 / 3
     y[:lanes] = -(a * b)  # leaves the rounding error of the product
     factor = s[0]
-    vector, number = (source.array_of(dtype, n) for n in (lanes, 1))
-    kernel = Kernel(f"check_{source.TI[dtype]}", TEXT.format(of=source.TI[dtype], vector=vector, number=number), "aaaa")
+    vector, number = (source.array_annotation(dtype, n) for n in (lanes, 1))
+    kernel = Kernel(
+        f"check_{source.TAICHI_NAMES[dtype]}",
+        TEXT.format(of=source.TAICHI_NAMES[dtype], vector=vector, number=number),
+        "aaaa",
+    )
     kernel(*[(x.ctypes.data, 1, 64) for x in (y, a, b, s)])
     for row, left in ((1, np.full(lanes, factor)), (2, a)):
         exact = [
@@ -89,11 +93,11 @@ def check_floats_kernel(y_: {vector}, a_: {vector}, b_: {vector}, s_: {number}):
 """
 
 
-def test_polynomials_go_on_with_one_rounding_and_powers_of_two_are_exact():
+def test_polynomials_use_fma_and_powers_of_two_are_exact():
     rng = np.random.default_rng(0)
-    y, a, b, s = (lines(size, "float32") for size in (80, 16, 16, 2))
+    y, a, b, s = (aligned_array(size, "float32") for size in (80, 16, 16, 2))
     a[:], b[:], s[:] = rng.normal(size=16), rng.integers(-100, 100, size=16), (1 / 3, -1 / 7)
-    vector, number = (source.array_of("float32", n) for n in (16, 1))
+    vector, number = (source.array_annotation("float32", n) for n in (16, 1))
     kernel = Kernel("check_floats", FUNCTIONS_OF_FLOATS.format(vector=vector, number=number), "aaaa")
     kernel(*[(x.ctypes.data, 1, 64) for x in (y, a, b, s)])
     line, following, scaled, left, power = y.reshape(5, 16)
@@ -109,7 +113,7 @@ def test_polynomials_go_on_with_one_rounding_and_powers_of_two_are_exact():
     assert left.max() < np.sqrt(2)
 
 
-def stepped(jit):
+def train(jit):
     """Return losses and weights after steps of a perceptron that is large enough for all cores, and the step."""
     mg.manual_seed(0)
     model = mg.nn.Sequential(mg.nn.Linear(784, 256), mg.nn.ReLU(), mg.nn.Linear(256, 10))
@@ -128,48 +132,48 @@ def stepped(jit):
     return losses, [p.tolist() for p in model.parameters()], step
 
 
-can_meet = pytest.mark.needs("free cores")
+needs_barriers = pytest.mark.needs("free cores")
 
 
 @pytest.mark.nightly
-@can_meet
-def test_cores_meet_in_a_joined_step_and_its_numbers_are_those_of_eager_to_the_bit(monkeypatch):
-    monkeypatch.setattr(recording, "JOINED", 1)
-    losses, weights, step = stepped(jit=True)
-    assert (losses, weights) == stepped(jit=False)[:2]
+@needs_barriers
+def test_a_merged_step_has_barriers_and_the_bits_of_eager(monkeypatch):
+    monkeypatch.setattr(step_trace, "MERGE_AFTER_REPLAYS", 1)
+    losses, weights, step = train(jit=True)
+    assert (losses, weights) == train(jit=False)[:2]
     text = step.source
     assert text.count("muladd.meet(") > 2
     shared = [line for line in text.splitlines() if line.startswith("    for ") and "512)" in line]
     assert len(shared) == 1  # all parallel loops are merged
 
 
-@can_meet
-def test_each_core_has_a_thread_of_its_own():
+@needs_barriers
+def test_each_core_has_a_pinned_thread():
     cores = [os.sched_getaffinity(int(name)) for name in os.listdir("/proc/self/task")]
     alone = sorted(min(one) for one in cores if len(one) == 1)
     assert len(alone) >= source.CORES
     assert len(set(alone)) == source.CORES
 
 
-def test_loops_that_cores_share_are_one_from_the_first_to_the_last():
-    one = meeting.Phase(meeting.ONE, "pass\n", "k")
-    each = meeting.Phase(meeting.EACH, "pass\n", "i", "n")
-    other = meeting.Phase(meeting.OTHER, "x = 1\n")
-    text = meeting.joined([one, each, one, one, each, one], "place")
+def test_parallel_loops_are_merged_from_first_to_last():
+    one = barrier.KernelLoop(barrier.SERIAL, "pass\n", "k")
+    each = barrier.KernelLoop(barrier.PARALLEL, "pass\n", "i", "n")
+    other = barrier.KernelLoop(barrier.STATEMENT, "x = 1\n")
+    text = barrier.insert_barriers([one, each, one, one, each, one], "place")
     assert text.count("muladd.meet(") == 2  # none between serial loops
     assert text.count("for k in range(1)") == 2  # before and after
     order = [text.index(x) for x in ("for k in", "muladd.apart", "for i in", "muladd.meet", "if me == 0")]
     assert order == sorted(order)
-    assert "muladd" not in meeting.joined([one, each, one], "place")  # a single parallel loop needs no barrier
-    assert "muladd" not in meeting.joined([each, other, each], "place")
-    assert "muladd" not in meeting.joined([each, each], "")
+    assert "muladd" not in barrier.insert_barriers([one, each, one], "place")  # a single parallel loop needs no barrier
+    assert "muladd" not in barrier.insert_barriers([each, other, each], "place")
+    assert "muladd" not in barrier.insert_barriers([each, each], "")
 
 
-@can_meet
+@needs_barriers
 @pytest.mark.nightly
-def test_processes_that_share_the_cores_do_not_wait_for_ever():
+def test_processes_that_share_cores_do_not_deadlock():
     """Each spins for threads that the scheduler may have put behind those of the other."""
-    code = "import test_muladd as here; print(sum(here.stepped(True)[0]))"
+    code = "import test_muladd as here; print(sum(here.train(True)[0]))"
     env = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
     command = [sys.executable, "-c", code]
     children = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for _ in range(3)]

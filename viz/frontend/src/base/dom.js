@@ -2,7 +2,7 @@
  * DOM helpers: the only place where the player creates elements. Names, labels and source lines come from users and may
  * contain anything, so they always become text nodes, never markup.
  *
- * A panel returns a description of its content, built with `tag`; `fill` updates the page to match. It touches only
+ * A panel returns a description of its content, built with `tag`; `setChildren` updates the page to match. It touches only
  * what differs: laying out and announcing unchanged content again would take longer than the rest of a step.
  */
 
@@ -13,57 +13,57 @@
  */
 /**
  * Description of an element. `name` includes its classes, as "div.row".
- * @typedef {{name: string, has: Attributes, inside: Child[]}} Tag
+ * @typedef {{name: string, attributes: Attributes, children: Child[]}} Tag
  */
 /** @typedef {string | Node | Tag | null | undefined | false} Child */
 
 const HTML = "http://www.w3.org/1999/xhtml";
 const SVG = "http://www.w3.org/2000/svg";
-const SPACES = /** @type {Record<string, string>} */ ({ svg: SVG, math: "http://www.w3.org/1998/Math/MathML" });
-const PLAIN_MATH =
+const NAMESPACES = /** @type {Record<string, string>} */ ({ svg: SVG, math: "http://www.w3.org/1998/Math/MathML" });
+const MATH_ELEMENTS =
   /^(math|m(i|n|o|row|frac|sup|sub|subsup|text|sqrt|root|over|under|underover|space|table|tr|td|style))$/;
 
 /** The description from which each element was last rendered. */
-const DESCRIBED = /** @type {WeakMap<Node, Tag>} */ (new WeakMap());
+const DESCRIPTIONS = /** @type {WeakMap<Node, Tag>} */ (new WeakMap());
 
-/** Describe an element. @param {string} name @param {Attributes} [has] @param {Child[]} inside @returns {Tag} */
-export const tag = (name, has = {}, ...inside) => ({ name, has, inside });
+/** Describe an element. @param {string} name @param {Attributes} [attributes] @param {Child[]} children @returns {Tag} */
+export const tag = (name, attributes = {}, ...children) => ({ name, attributes, children });
 
-/** Create an HTML element. @param {string} name @param {Attributes} [has] @param {Child[]} inside @returns {any} */
-export const h = (name, has, ...inside) => make(HTML, tag(name, has, ...inside));
+/** Create an HTML element. @param {string} name @param {Attributes} [attributes] @param {Child[]} children @returns {any} */
+export const h = (name, attributes, ...children) => createElement(HTML, tag(name, attributes, ...children));
 
-/** Create an SVG element. @param {string} name @param {Attributes} [has] @param {Child[]} inside */
-export const drawn = (name, has, ...inside) => /** @type {SVGElement} */ (make(SVG, tag(name, has, ...inside)));
+/** Create an SVG element. @param {string} name @param {Attributes} [attributes] @param {Child[]} children */
+export const createSvg = (name, attributes, ...children) => /** @type {SVGElement} */ (createElement(SVG, tag(name, attributes, ...children)));
 
-/** @param {string | null} space @param {Tag} like */
-function make(space, like) {
-  const [name, ...classes] = like.name.split(".");
-  const element = document.createElementNS(SPACES[name] ?? space, name);
+/** @param {string | null} namespace @param {Tag} description */
+function createElement(namespace, description) {
+  const [name, ...classes] = description.name.split(".");
+  const element = document.createElementNS(NAMESPACES[name] ?? namespace, name);
   if (classes.length) element.setAttribute("class", classes.join(" "));
-  return become(element, like, {});
+  return updateElement(element, description, {});
 }
 
 /** @param {Element} element @param {Tag} description @param {Attributes} before */
-function become(element, { has, inside }, before) {
-  fill(element, ...inside);
-  dress(element, has, before);
+function updateElement(element, { attributes, children: inside }, before) {
+  setChildren(element, ...inside);
+  setAttributes(element, attributes, before);
   return element;
 }
 
 
 /** Update the children of an element to match descriptions. @param {Element} parent @param {Child[]} children */
-export function fill(parent, ...children) {
-  let old = parent.firstChild;
+export function setChildren(parent, ...children) {
+  let current = parent.firstChild;
   for (const child of children) {
     if (child == null || child === false) continue;
-    const node = nodeOf(child, old, parent);
-    if (!old) parent.append(node);
-    else if (node !== old) old.replaceWith(node);
-    old = node.nextSibling;
+    const node = updateNode(child, current, parent);
+    if (!current) parent.append(node);
+    else if (node !== current) current.replaceWith(node);
+    current = node.nextSibling;
   }
-  for (let next; old; old = next) {
-    next = old.nextSibling;
-    old.remove();
+  for (let next; current; current = next) {
+    next = current.nextSibling;
+    current.remove();
   }
 }
 
@@ -71,31 +71,31 @@ export function fill(parent, ...children) {
  * Return a node for a description, reusing the old one if possible.
  * @param {string | Node | Tag} child @param {ChildNode | null} old @param {Element} parent @returns {ChildNode}
  */
-function nodeOf(child, old, parent) {
+function updateNode(child, old, parent) {
   if (child instanceof Node) return /** @type {ChildNode} */ (child);
   if (typeof child === "string") {
     if (!(old instanceof Text)) return document.createTextNode(child);
     if (old.data !== child) old.data = child;
     return old;
   }
-  const before = old ? DESCRIBED.get(old) : undefined;
+  const before = old ? DESCRIPTIONS.get(old) : undefined;
   if (old && before === child) return old;
-  const same = before?.name === child.name;
-  const element = same
-    ? become(/** @type {Element} */ (old), child, before.has)
-    : make(parent.namespaceURI, child);
-  DESCRIBED.set(element, child);
+  const isReusable = before?.name === child.name;
+  const element = isReusable
+    ? updateElement(/** @type {Element} */ (old), child, before.attributes)
+    : createElement(parent.namespaceURI, child);
+  DESCRIPTIONS.set(element, child);
   return element;
 }
 
 /**
  * Set the attributes that differ from `before`.
- * @param {any} element @param {Attributes} has @param {Attributes} [before]
+ * @param {any} element @param {Attributes} attributes @param {Attributes} [before]
  */
-export function dress(element, has, before = {}) {
-  for (const key in before) if (!(key in has)) element.removeAttribute(key);
-  for (const key in has) {
-    const value = has[key];
+export function setAttributes(element, attributes, before = {}) {
+  for (const key in before) if (!(key in attributes)) element.removeAttribute(key);
+  for (const key in attributes) {
+    const value = attributes[key];
     const aria = key.startsWith("aria-");
     if (key.startsWith("on")) element[key] = value;
     else if (key === "value") setValue(element, String(value));
@@ -116,13 +116,13 @@ function setValue(element, value) {
  * @param {ShadowRoot} root @param {() => void} draw
  */
 export function keepFocus(root, draw) {
-  const around = /** @type {HTMLElement[]} */ ([]);
-  for (let at = root.activeElement; at; at = at.parentElement) around.push(/** @type {HTMLElement} */ (at));
+  const ancestors = /** @type {HTMLElement[]} */ ([]);
+  for (let at = root.activeElement; at; at = at.parentElement) ancestors.push(/** @type {HTMLElement} */ (at));
   draw();
   if (root.activeElement) return;
-  const left = around.find((one) => one.isConnected);
-  if (left) left.tabIndex = -1;
-  left?.focus({ preventScroll: true });
+  const remaining = ancestors.find((one) => one.isConnected);
+  if (remaining) remaining.tabIndex = -1;
+  remaining?.focus({ preventScroll: true });
 }
 
 /**
@@ -130,17 +130,17 @@ export function keepFocus(root, draw) {
  * @template T
  * @param {(...given: any[]) => T} compute @returns {(...given: any[]) => T}
  */
-export function remember(compute) {
-  let last = /** @type {any[]} */ ([]);
-  let found = /** @type {T | undefined} */ (undefined);
-  return (...given) => {
-    if (found === undefined || given.some((one, k) => one !== last[k])) found = compute(...(last = given));
-    return found;
+export function memoize(compute) {
+  let lastArgs = /** @type {any[]} */ ([]);
+  let result = /** @type {T | undefined} */ (undefined);
+  return (...args) => {
+    if (result === undefined || args.some((one, k) => one !== lastArgs[k])) result = compute(...(lastArgs = args));
+    return result;
   };
 }
 
 /** Return a listener that calls `act` instead of submitting the form. @param {(...fields: any[]) => void} act */
-export const submit = (act) => (/** @type {Event & {target: any}} */ event) => {
+export const onSubmit = (act) => (/** @type {Event & {target: any}} */ event) => {
   event.preventDefault();
   act(...event.target);
 };
@@ -156,52 +156,52 @@ export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** Show or hide an element. @param {HTMLElement} element @param {boolean} shown */
-export function show(element, shown) {
-  if (element.hidden === shown) element.hidden = !shown;
+/** Show or hide an element. @param {HTMLElement} element @param {boolean} isVisible */
+export function setVisible(element, isVisible) {
+  if (element.hidden === isVisible) element.hidden = !isVisible;
 }
 
 /**
  * Keep only MathML elements and attributes, so that a trace cannot inject scripts.
- * @param {Element} from @returns {Tag | string}
+ * @param {Element} element @returns {Tag | string}
  */
-function cleanMath(from) {
-  if (!PLAIN_MATH.test(from.localName)) return from.textContent ?? "";
-  const has = /** @type {Attributes} */ ({});
+function sanitizeMath(element) {
+  if (!MATH_ELEMENTS.test(element.localName)) return element.textContent ?? "";
+  const attributes = /** @type {Attributes} */ ({});
   for (const name of ["mathvariant", "stretchy", "display", "fence", "form", "columnalign"]) {
-    const value = from.getAttribute(name);
-    if (value !== null) has[name] = value;
+    const value = element.getAttribute(name);
+    if (value !== null) attributes[name] = value;
   }
-  const inside = [...from.childNodes].map((child) =>
-    child instanceof Element ? cleanMath(child) : child instanceof Text && child.data,
+  const inside = [...element.childNodes].map((child) =>
+    child instanceof Element ? sanitizeMath(child) : child instanceof Text && child.data,
   );
-  return tag(from.localName, has, ...inside);
+  return tag(element.localName, attributes, ...inside);
 }
 
 /** Cache of parsed formulas: a step shows a formula twice, and the next one reuses most of its parts. */
-const PARSED = /** @type {Map<string, Tag | string>} */ (new Map());
+const PARSED_FORMULAS = /** @type {Map<string, Tag | string>} */ (new Map());
 
 /**
  * Parse MathML into an element; return `text` if it cannot be parsed.
  * @param {string} markup @param {string} text
  */
-export function math(markup, text) {
-  const known = PARSED.get(markup);
-  if (known !== undefined) return known;
+export function parseMath(markup, text) {
+  const cached = PARSED_FORMULAS.get(markup);
+  if (cached !== undefined) return cached;
   const template = h("template"); // nothing inside a template runs or loads
   template.innerHTML = markup;
   const root = template.content.querySelector("math");
-  const made = root ? cleanMath(root) : text;
-  if (PARSED.size >= 500) PARSED.clear();
-  PARSED.set(markup, made);
-  return made;
+  const parsed = root ? sanitizeMath(root) : text;
+  if (PARSED_FORMULAS.size >= 500) PARSED_FORMULAS.clear();
+  PARSED_FORMULAS.set(markup, parsed);
+  return parsed;
 }
 
 /**
  * Replace the player with a message that says why it could not start.
  * @param {HTMLElement} host @param {unknown} error
  */
-export function refusal(host, error) {
+export function showError(host, error) {
   const text = `This graph cannot be played: ${error instanceof Error ? error.message : error}`;
   host.replaceWith(h("div", { class: host.className, role: "alert" }, text));
   console.error(error);

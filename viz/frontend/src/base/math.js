@@ -2,4 +2,4 @@
 
 export const { abs, ceil, exp, floor, hypot, log10, max, min, round, sign, sqrt } = Math;
 
-export const { isFinite: finite, isInteger: whole } = Number;
+export const { isFinite: isFinite, isInteger: isInteger } = Number;

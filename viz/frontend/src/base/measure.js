@@ -23,14 +23,14 @@ const WIDTHS = new Map(
 );
 
 /** @param {string} character */
-function unlisted(character) {
+function fallbackWidth(character) {
   const code = character.codePointAt(0) ?? 0;
-  const mark =
+  const isZeroWidth =
     (code >= 0x300 && code < 0x370) || (code >= 0x200b && code < 0x2010) || (code >= 0xfe00 && code < 0xfe10);
-  if (mark) return 0;
-  const wide =
+  if (isZeroWidth) return 0;
+  const isWide =
     (code >= 0x1100 && code < 0x1160) || (code >= 0x2e80 && code < 0xd7b0) || (code >= 0xf900 && code < 0xfb00);
-  return wide || code > 0x1f000 ? 135 : 85;
+  return isWide || code > 0x1f000 ? 135 : 85;
 }
 
 /**
@@ -40,40 +40,40 @@ function unlisted(character) {
  * @param {boolean} [bold]
  */
 export function textWidth(text, size, bold = false) {
-  let wide = 0;
-  for (const character of text) wide += WIDTHS.get(character) ?? unlisted(character);
-  return wide * size * (bold ? 0.0113 : 0.01);
+  let width = 0;
+  for (const character of text) width += WIDTHS.get(character) ?? fallbackWidth(character);
+  return width * size * (bold ? 0.0113 : 0.01);
 }
 
 /**
- * Truncate `text` to the width `room`, with an ellipsis. Trailing subscript digits are kept: they may be all that
+ * Truncate `text` to the width `maxWidth`, with an ellipsis. Trailing subscript digits are kept: they may be all that
  * distinguishes two names.
  * @param {string} text
- * @param {number} room
+ * @param {number} maxWidth
  * @param {number} size
  * @param {boolean} [bold]
  */
-export function fitText(text, room, size, bold = false) {
+export function fitText(text, maxWidth, size, bold = false) {
   const tail = /[₀-₉]*$/.exec(text)?.[0] ?? "";
   const letters = [...text.slice(0, text.length - tail.length)];
-  if (letters.length < 2 || textWidth(text, size, bold) <= room) return text; // an ellipsis is wider than a letter
-  let wide = textWidth(`…${tail}`, size, bold);
-  const kept = letters.findIndex((letter) => (wide += textWidth(letter, size, bold)) > room);
-  return `${letters.slice(0, kept).join("")}…${tail}`;
+  if (letters.length < 2 || textWidth(text, size, bold) <= maxWidth) return text; // an ellipsis is wider than a letter
+  let width = textWidth(`…${tail}`, size, bold);
+  const count = letters.findIndex((letter) => (width += textWidth(letter, size, bold)) > maxWidth);
+  return `${letters.slice(0, count).join("")}…${tail}`;
 }
 
 /**
- * Format a number in at most the width `room`: with six digits, or fewer where that makes it shorter, so that 1089 does
+ * Format a number in at most the width `maxWidth`: with six digits, or fewer where that makes it shorter, so that 1089 does
  * not become 1000. What-if may produce a number longer than its card was measured for.
  * @param {number} x
- * @param {number} room
+ * @param {number} maxWidth
  * @param {number} size
- * @param {(x: number) => string} show such as `pretty` of notation.js
+ * @param {(x: number) => string} format such as `pretty` of notation.js
  */
-export function fitNumber(x, room, size, show) {
-  let text = show(x);
-  for (let digits = 6; digits > 0 && textWidth(text, size) > room; digits -= 1) {
-    const rounded = show(Number(x.toPrecision(digits))).replace(/\.0$/, "");
+export function fitNumber(x, maxWidth, size, format) {
+  let text = format(x);
+  for (let digits = 6; digits > 0 && textWidth(text, size) > maxWidth; digits -= 1) {
+    const rounded = format(Number(x.toPrecision(digits))).replace(/\.0$/, "");
     if (rounded.length < text.length) text = rounded;
   }
   return text;

@@ -87,12 +87,12 @@
  * @property {number} count number of nodes
  * @property {number} edgeCount
  * @property {string} sentence description of the graph
- * @property {string} how for a captured step, how it runs: nodes are then calls in order, and few values are known
+ * @property {string} runMode for a captured step, how it runs: nodes are then calls in order, and few values are known
  * @property {number[]} outputs
  * @property {Uint8Array} kind LEAF, OP, CONSTANT or BROKEN, of model/trace.js
  * @property {Int32Array} op -1: none
  * @property {(string | null)[]} names
- * @property {Map<number, string>} short names of parameters within their module's block
+ * @property {Map<number, string>} shortNames names of parameters within their module's block
  * @property {Uint8Array} state NONE, FINAL, BLOCKED or FREED, of model/trace.js, at the time of the trace
  * @property {Int32Array} block
  * @property {Map<number, string>} lines
@@ -104,7 +104,7 @@
  * @property {Int32Array} result of each edge
  * @property {Int32Array} slot of each edge
  * @property {Uint8Array} flows 1 if a gradient flows back over the edge
- * @property {(node: number) => Int32Array} outs
+ * @property {(node: number) => Int32Array} outgoing
  * @property {Int32Array} nodeFormula -1: none
  * @property {Int32Array} edgeFormula -1: none
  * @property {Block[]} blocks
@@ -179,9 +179,9 @@
  * @property {Timeline} timeline
  * @property {number} position read-only; `seek` moves it
  * @property {Numbers} numbers may be replaced by what-if; then redraw
- * @property {(node: number) => boolean} unable whether what-if cannot recompute a node, which is then greyed out
+ * @property {(node: number) => boolean} isUnavailable whether what-if cannot recompute a node, which is then greyed out
  * @property {(position: number) => Changed} seek
- * @property {(node: number) => boolean} known whether the node's value is computed at this position
+ * @property {(node: number) => boolean} isComputed whether the node's value is computed at this position
  * @property {(node: number) => Quantity | null} value null while unknown
  * @property {(node: number) => Gradient} gradient
  * @property {(edge: number) => "idle" | "active" | "done"} edgeState "active": it leads into the node being computed, or
@@ -202,7 +202,7 @@
 
 /**
  * A stop of a tour: `expand` lists the blocks to open, with their ancestors; `select` is "n12", "b3" or null.
- * @typedef {{position: number, text: string, expand: number[], select: string | null}} Station
+ * @typedef {{position: number, text: string, expand: number[], select: string | null}} TourStop
  */
 
 /** @typedef {{verdict: "right" | "sign" | "factor" | "accumulation" | "wrong", text: string}} Diagnosis */

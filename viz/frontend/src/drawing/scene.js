@@ -3,12 +3,12 @@
  * stepping never moves anything; the view draws it.
  */
 import { ceil, max, min } from "../base/math.js";
-import { alarmsOf, blockCard, contentsOf, nodeCard, numberRooms, partsOf, tightCard } from "./cards.js";
-import { TIP, heightAt } from "./curves.js";
-import { scalesOf } from "./heatcolour.js";
+import { alarmLevels, blockCard, blockContents, nodeCard, numberWidths, formulaParts, compactCard } from "./cards.js";
+import { ARROW_LENGTH, yAt } from "./curves.js";
+import { tensorScales } from "./heatcolour.js";
 import { textWidth } from "../base/measure.js";
-import { BAR, nested } from "../layout/placing.js";
-import { brief, formulaText } from "../base/notation.js";
+import { TITLE_HEIGHT, layoutScene } from "../layout/scenelayout.js";
+import { formatBrief, formulaText } from "../base/notation.js";
 
 /** @typedef {import("../base/types.js").Graph} Graph */
 /** @typedef {import("../base/types.js").Numbers} Numbers */
@@ -17,9 +17,9 @@ import { brief, formulaText } from "../base/notation.js";
 
 /**
  * The visible items, as model/blocks.js returns them. A wire joins two items and stands for all edges between them.
- * @typedef {{id: string, node: number, block: number, parent: number}} SeenItem
- * @typedef {{from: number, to: number, value: number, edges: number[]}} SeenWire
- * @typedef {{items: SeenItem[], wires: SeenWire[], itemOf: (node: number) => number}} Visible
+ * @typedef {{id: string, node: number, block: number, parent: number}} VisibleItem
+ * @typedef {{from: number, to: number, value: number, edges: number[]}} VisibleWire
+ * @typedef {{items: VisibleItem[], wires: VisibleWire[], itemOf: (node: number) => number}} Visible
  */
 
 /**
@@ -32,7 +32,7 @@ import { brief, formulaText } from "../base/notation.js";
 /**
  * A wire with its route from left to right. `label` is the box of its local derivative, or null; `flows` is false if no
  * gradient flows back.
- * @typedef {SeenWire & {points: Point[], flows: boolean, label: Rect | null}} SceneWire
+ * @typedef {VisibleWire & {points: Point[], flows: boolean, label: Rect | null}} SceneWire
  */
 
 /**
@@ -42,22 +42,22 @@ import { brief, formulaText } from "../base/notation.js";
  * @property {SceneItem[]} items
  * @property {Hull[]} hulls outer ones first
  * @property {SceneWire[]} wires
- * @property {Rect[]} covered areas that labels must avoid: items, titles of frames, other labels
+ * @property {Rect[]} occupied areas that labels must avoid: items, titles of frames, other labels
  * @property {(node: number) => number} itemOf index of the item that shows a node or contains it
  * @property {Int32Array} wireOf the wire of each edge, -1: hidden inside a block
- * @property {ReturnType<typeof contentsOf>} contents contents of each block
- * @property {boolean} wordy whether labels include the formula of the local derivative
- * @property {boolean} tight whether it is compact, with small cards and no labels
+ * @property {ReturnType<typeof blockContents>} contents contents of each block
+ * @property {boolean} showFormulas whether labels include the formula of the local derivative
+ * @property {boolean} isCompact whether it is compact, with small cards and no labels
  */
 
-const LABELLED = 60; // up to this many items, labels include the formula if it is short
-const NEAR = 15; // largest vertical distance of a label from the end of its arrow
-const PITCH = 15.5; // distance between labels, including subscripts and their background
-const LINE = 11; // height of a label
+const MAX_LABELLED_ITEMS = 60; // up to this many items, labels include the formula if it is short
+const MAX_LABEL_SHIFT = 15; // largest vertical distance of a label from the end of its arrow
+const LABEL_PITCH = 15.5; // distance between labels, including subscripts and their background
+const LABEL_HEIGHT = 11; // height of a label
 const MARGIN = 20;
 
 /** Return the first node in a block or its inner blocks. @param {Graph} graph @param {number} block */
-export const firstIn = (graph, block) =>
+export const firstNodeIn = (graph, block) =>
   graph.block.findIndex((at) => {
     while (at > block) at = graph.blocks[at].outer; // an outer block comes first
     return at === block;
@@ -65,64 +65,64 @@ export const firstIn = (graph, block) =>
 
 /**
  * Return the label of an edge: the local derivative, with its formula if there is room.
- * @param {Graph} graph @param {Numbers} numbers @param {number} edge @param {boolean} wordy
+ * @param {Graph} graph @param {Numbers} numbers @param {number} edge @param {boolean} showFormulas
  */
-export function localText(graph, numbers, edge, wordy) {
+export function edgeLabel(graph, numbers, edge, showFormulas) {
   const local = numbers.local(edge);
   if (local === null) return "";
-  const number = brief(local);
+  const number = formatBrief(local);
   const at = graph.edgeFormula[edge];
-  if (!wordy || at < 0) return number;
-  const rule = formulaText(graph.formulas[at], partsOf(graph, graph.result[edge], 10)).replaceAll(" / ", "/");
+  if (!showFormulas || at < 0) return number;
+  const rule = formulaText(graph.formulas[at], formulaParts(graph, graph.result[edge], 10)).replaceAll(" / ", "/");
   const text = `${rule} = ${number}`;
   return rule === number || /^[−-]?[\d.]+$/.test(rule) || textWidth(text, 11) > 100 ? number : text;
 }
 
 /**
  * Split the wires between two nodes into single edges: a*a has two.
- * @param {Visible} seen
+ * @param {Visible} visible
  */
-function wiresOf(seen) {
-  return seen.wires.flatMap((wire) => {
-    const plain = seen.items[wire.from].node >= 0 && seen.items[wire.to].node >= 0;
-    return plain ? wire.edges.map((edge) => ({ ...wire, edges: [edge] })) : [wire];
+function splitWires(visible) {
+  return visible.wires.flatMap((wire) => {
+    const joinsNodes = visible.items[wire.from].node >= 0 && visible.items[wire.to].node >= 0;
+    return joinsNodes ? wire.edges.map((edge) => ({ ...wire, edges: [edge] })) : [wire];
   });
 }
 
 /**
  * Lay out the visible part of a graph.
  * @param {Graph} graph
- * @param {Visible} seen
- * @param {boolean} [tight] compact
- * @param {typeof nested} [place] layout function, replaceable in tests
+ * @param {Visible} visible
+ * @param {boolean} [isCompact] compact
+ * @param {typeof layoutScene} [computeLayout] layout function, replaceable in tests
  * @returns {Scene}
  */
-export function scene(graph, seen, tight = false, place = nested) {
-  const alarms = alarmsOf(graph);
-  const contents = contentsOf(graph, alarms);
-  const nodes = seen.items.filter((item) => item.node >= 0).map((item) => item.node);
-  const rooms = numberRooms(graph, nodes);
-  const scales = scalesOf(graph);
-  const cards = seen.items.map(({ node, block }) => {
-    const room = rooms.get(node);
+export function scene(graph, visible, isCompact = false, computeLayout = layoutScene) {
+  const alarms = alarmLevels(graph);
+  const contents = blockContents(graph, alarms);
+  const nodes = visible.items.filter((item) => item.node >= 0).map((item) => item.node);
+  const numberSizes = numberWidths(graph, nodes);
+  const scales = tensorScales(graph);
+  const cards = visible.items.map(({ node, block }) => {
+    const room = numberSizes.get(node);
     const card =
       room === undefined
         ? blockCard(graph, block, contents[block])
         : { ...nodeCard(graph, node, room, alarms), scale: scales.get(node) };
-    return tight ? tightCard(card, room) : card;
+    return isCompact ? compactCard(card, room) : card;
   });
-  const ends = wiresOf(seen);
-  const wordy = seen.items.length <= LABELLED;
+  const ends = splitWires(visible);
+  const showFormulas = visible.items.length <= MAX_LABELLED_ITEMS;
   const labels = ends.map(({ to, edges }) =>
-    tight || edges.length > 1 || seen.items[to].node < 0 ? "" : localText(graph, graph.numbers, edges[0], wordy),
+    isCompact || edges.length > 1 || visible.items[to].node < 0 ? "" : edgeLabel(graph, graph.numbers, edges[0], showFormulas),
   );
   const widths = labels.map((label) => textWidth(label, 11));
   const widest = widths.reduce((most, width) => max(most, width), 0);
   const sizes = cards.map((card) => /** @type {Point} */ ([card.w, card.h]));
-  const gaps = tight ? { gapX: 34, gapY: 12 } : { gapX: max(56, widest + 40), gapY: 18 };
-  const placed = place(graph, seen, sizes, ends, gaps);
-  const items = seen.items.map(({ id, node, block }, k) => {
-    const [x, y] = placed.centers[k];
+  const gaps = isCompact ? { gapX: 34, gapY: 12 } : { gapX: max(56, widest + 40), gapY: 18 };
+  const layout = computeLayout(graph, visible, sizes, ends, gaps);
+  const items = visible.items.map(({ id, node, block }, k) => {
+    const [x, y] = layout.centers[k];
     const card = cards[k];
     const { w, h } = card;
     return { id, node, block, x: x - w / 2 + MARGIN, y: y - h / 2 + MARGIN, w, h, card };
@@ -130,29 +130,29 @@ export function scene(graph, seen, tight = false, place = nested) {
   const wireOf = new Int32Array(graph.edgeCount).fill(-1);
   const wires = ends.map(({ from, to, value, edges }, k) => {
     for (const edge of edges) wireOf[edge] = k;
-    const points = placed.routes[k].map(([x, y]) => /** @type {Point} */ ([x + MARGIN, y + MARGIN]));
+    const points = layout.routes[k].map(([x, y]) => /** @type {Point} */ ([x + MARGIN, y + MARGIN]));
     const flows = edges.some((edge) => graph.flows[edge]);
     return { from, to, value, edges, points, flows, label: /** @type {Rect | null} */ (null) };
   });
   placeLabels(wires, widths, items.length);
-  const hulls = placed.hulls.map((hull) => ({
+  const hulls = layout.hulls.map((hull) => ({
     ...hull,
     x: hull.x + MARGIN,
     y: hull.y + MARGIN,
     name: graph.blocks[hull.block].name,
   }));
   return {
-    width: ceil(placed.width + 2 * MARGIN),
-    height: ceil(placed.height + 2 * MARGIN + 6), // room for a label below the lowest box
+    width: ceil(layout.width + 2 * MARGIN),
+    height: ceil(layout.height + 2 * MARGIN + 6), // room for a label below the lowest box
     items,
     hulls,
     wires,
-    covered: [...items, ...hulls.map((hull) => ({ ...hull, h: BAR })), ...wires.flatMap(({ label }) => label ?? [])],
-    itemOf: seen.itemOf,
+    occupied: [...items, ...hulls.map((hull) => ({ ...hull, h: TITLE_HEIGHT })), ...wires.flatMap(({ label }) => label ?? [])],
+    itemOf: visible.itemOf,
     wireOf,
     contents,
-    wordy,
-    tight,
+    showFormulas,
+    isCompact,
   };
 }
 
@@ -168,16 +168,16 @@ function placeLabels(wires, widths, count) {
     const ports = list.map((k) => wires[k].points[wires[k].points.length - 1]);
     let heights = list.map((k, at) => {
       const [x, port] = ports[at];
-      const y = heightAt(wires[k].points, x - TIP - 6 - widths[k] / 3);
-      return min(max(y, port - NEAR), port + NEAR);
+      const y = yAt(wires[k].points, x - ARROW_LENGTH - 6 - widths[k] / 3);
+      return min(max(y, port - MAX_LABEL_SHIFT), port + MAX_LABEL_SHIFT);
     });
     // Arrows with the same source, or that cross, are only apart at their ports, by hardly a line of text.
     const last = ports.length - 1;
-    if (heights.some((y, at) => at > 0 && heights[at - 1] + PITCH > y))
-      heights = ports.map((_, at) => (ports[0][1] + ports[last][1] - last * PITCH) / 2 + at * PITCH);
+    if (heights.some((y, at) => at > 0 && heights[at - 1] + LABEL_PITCH > y))
+      heights = ports.map((_, at) => (ports[0][1] + ports[last][1] - last * LABEL_PITCH) / 2 + at * LABEL_PITCH);
     list.forEach((k, at) => {
       const w = widths[k];
-      wires[k].label = { x: ports[at][0] - TIP - 6 - w, y: heights[at] - LINE / 2, w, h: LINE };
+      wires[k].label = { x: ports[at][0] - ARROW_LENGTH - 6 - w, y: heights[at] - LABEL_HEIGHT / 2, w, h: LABEL_HEIGHT };
     });
   }
 }

@@ -7,12 +7,12 @@
 import { FONT, PALETTE } from "./palette.js";
 
 /** @param {"light" | "dark"} theme */
-const variables = (theme) =>
+const themeVariables = (theme) =>
   Object.entries(PALETTE[theme])
     .map(([name, colour]) => `--mg-${name}:${colour}`)
     .join(";");
 
-const SHAPES = `
+const DRAWING_RULES = `
 .mg-view{position:relative;overflow:auto;overscroll-behavior:contain;max-height:var(--mg-view-height,70vh);
 background:$page;border-radius:8px;touch-action:pan-x pan-y;cursor:grab;font-family:$font;scrollbar-width:thin;
 scrollbar-color:$line transparent}
@@ -106,25 +106,25 @@ cursor:crosshair}
 
 /** Return the CSS of the drawing, with the colours of both themes, for the player's shadow root. */
 export const drawingStyle = () =>
-  `:host{color-scheme:light;--mg-font:${FONT};${variables("light")}}` +
-  `:host([data-mg-theme=dark]){color-scheme:dark;${variables("dark")}}${cssOf(SHAPES)}`;
+  `:host{color-scheme:light;--mg-font:${FONT};${themeVariables("light")}}` +
+  `:host([data-mg-theme=dark]){color-scheme:dark;${themeVariables("dark")}}${expandColours(DRAWING_RULES)}`;
 
 /** Expand `$ink` and other palette colours in CSS rules. @param {string} rules */
-export const cssOf = (rules) => rules.replace(/\$([a-z-]+)/g, "var(--mg-$1)").replaceAll("\n", "");
+export const expandColours = (rules) => rules.replace(/\$([a-z-]+)/g, "var(--mg-$1)").replaceAll("\n", "");
 
 /**
  * Detect the page's theme in JupyterLab, Notebook, VS Code, Colab and Sphinx books; null if it has none.
  * @param {{html: Element, body: Element | null}} page
  * @returns {"light" | "dark" | null}
  */
-export function themeOf({ html, body }) {
-  const lab = body?.getAttribute("data-jp-theme-light");
-  if (lab !== null && lab !== undefined) return lab === "false" ? "dark" : "light";
+export function detectTheme({ html, body }) {
+  const labTheme = body?.getAttribute("data-jp-theme-light");
+  if (labTheme !== null && labTheme !== undefined) return labTheme === "false" ? "dark" : "light";
   const classes = body?.classList;
   if (classes?.contains("vscode-light") || classes?.contains("vscode-high-contrast-light")) return "light";
   if (classes?.contains("vscode-dark") || classes?.contains("vscode-high-contrast")) return "dark";
-  for (const said of [html.getAttribute("data-theme"), html.getAttribute("theme")]) {
-    if (said === "dark" || said === "light") return said;
+  for (const attribute of [html.getAttribute("data-theme"), html.getAttribute("theme")]) {
+    if (attribute === "dark" || attribute === "light") return attribute;
   }
   return null;
 }
@@ -132,17 +132,17 @@ export function themeOf({ html, body }) {
 /**
  * Keep `data-mg-theme` of `root` in sync with the theme of the page or the system.
  * @param {HTMLElement} root
- * @param {() => void} [changed] called after each change: canvases must be repainted
+ * @param {() => void} [onChange] called after each change: canvases must be repainted
  * @returns {() => void} stops following
  */
-export function followTheme(root, changed = () => {}) {
+export function followTheme(root, onChange = () => {}) {
   const page = root.ownerDocument;
   const system = matchMedia("(prefers-color-scheme: dark)");
   const apply = () => {
-    const theme = themeOf({ html: page.documentElement, body: page.body }) ?? (system.matches ? "dark" : "light");
+    const theme = detectTheme({ html: page.documentElement, body: page.body }) ?? (system.matches ? "dark" : "light");
     if (root.dataset.mgTheme === theme) return;
     root.dataset.mgTheme = theme;
-    changed();
+    onChange();
   };
   const observer = new MutationObserver(apply);
   const attributeFilter = ["data-jp-theme-light", "class", "data-theme", "theme"];
@@ -161,7 +161,7 @@ export function followTheme(root, changed = () => {}) {
  * @param {Element} element
  * @returns {Record<string, string>}
  */
-export function coloursAt(element) {
+export function currentColours(element) {
   const style = getComputedStyle(element);
   const names = Object.keys(PALETTE.light);
   return Object.fromEntries(

@@ -11,10 +11,10 @@ import { NUMERIC } from "./numeric.js";
 const TOKEN = /\d[\d.]*(?:e[-+]?\d+)?|Math\.\w+|[\p{L}_][\p{L}\p{N}_]*|[(),]|[^\s\p{L}\p{N}_(),]+/gu;
 
 /** Return a function or constant of Math or NUMERIC; undefined if there is none. @param {string} name */
-function known(name) {
+function lookUp(name) {
   const inMath = name.startsWith("Math.");
-  const [table, own] = /** @type {[any, string]} */ (inMath ? [Math, name.slice(5)] : [NUMERIC, name]);
-  return Object.hasOwn(table, own) ? table[own] : undefined;
+  const [table, key] = /** @type {[any, string]} */ (inMath ? [Math, name.slice(5)] : [NUMERIC, name]);
+  return Object.hasOwn(table, key) ? table[key] : undefined;
 }
 
 /**
@@ -25,24 +25,24 @@ function known(name) {
  * @param {(leaf: number | null | string) => T} leaf
  * @param {(f: (...numbers: any[]) => any, args: T[]) => T} call
  */
-export function readExpression(text, leaf, call) {
+export function parseExpression(text, leaf, call) {
   const tokens = text.match(TOKEN) ?? [];
   let at = 0;
-  const refuse = () => {
+  const fail = () => {
     throw new Error(`Cannot parse “${text}”: unexpected “${tokens[at - 1] ?? "end of input"}”.`);
   };
   /** @returns {T} */
   const read = () => {
-    const token = tokens[at++] ?? refuse();
+    const token = tokens[at++] ?? fail();
     if (token === "(") return readBrackets("");
-    if (!/^[\p{L}\d_]/u.test(token)) refuse();
+    if (!/^[\p{L}\d_]/u.test(token)) fail();
     if (tokens[at] === "(") {
       at += 1;
       return readBrackets(token);
     }
-    const value = /^\d/.test(token) ? Number(token) : known(token);
+    const value = /^\d/.test(token) ? Number(token) : lookUp(token);
     if (value !== undefined && typeof value !== "function") return leaf(value);
-    return token.includes(".") ? refuse() : leaf(token);
+    return token.includes(".") ? fail() : leaf(token);
   };
   /** Parse arguments, or operands and their operators. @param {string} name */
   const readBrackets = (name) => {
@@ -56,32 +56,32 @@ export function readExpression(text, leaf, call) {
     at += 1;
     if (!name && !signs && args.length === 1) return args[0];
     if (!name && signs === "-" && args.length === 1) args.unshift(leaf(-0)); // −x is computed as −0 − x, which is right for zeros too
-    const f = known(name || signs);
-    const fits = typeof f === "function" && args.length > 0 && f.length === args.length;
-    return fits && (!name || signs === ",".repeat(args.length - 1)) ? call(f, args) : refuse();
+    const f = lookUp(name || signs);
+    const isValid = typeof f === "function" && args.length > 0 && f.length === args.length;
+    return isValid && (!name || signs === ",".repeat(args.length - 1)) ? call(f, args) : fail();
   };
-  const whole = read();
-  return at++ < tokens.length ? refuse() : whole;
+  const result = read();
+  return at++ < tokens.length ? fail() : result;
 }
 
 /**
- * Compile an expression to JavaScript. `place` maps a name to its location in the memory m, `around` wraps the
+ * Compile an expression to JavaScript. `locate` maps a name to its location in the memory m, `wrap` wraps the
  * expression. Return null if the page forbids `new Function`.
  * @param {string} text
- * @param {(name: string) => string} place
- * @param {(expression: string) => string} around
+ * @param {(name: string) => string} locate
+ * @param {(expression: string) => string} wrap
  * @returns {Computation | null}
  */
-export function compiled(text, place, around) {
+export function compileExpression(text, locate, wrap) {
   /** @type {unknown[]} */
   const functions = [];
-  const expression = readExpression(
+  const expression = parseExpression(
     text,
-    (leaf) => (typeof leaf === "string" ? place(leaf) : Object.is(leaf, -0) ? "-0" : `${leaf}`),
+    (leaf) => (typeof leaf === "string" ? locate(leaf) : Object.is(leaf, -0) ? "-0" : `${leaf}`),
     (f, args) => `f${functions.push(f) - 1}(${args})`,
   );
   try {
-    return new Function(...functions.map((_, k) => `f${k}`), `return m => { ${around(expression)} }`)(...functions);
+    return new Function(...functions.map((_, k) => `f${k}`), `return m => { ${wrap(expression)} }`)(...functions);
   } catch {
     return null;
   }
@@ -90,15 +90,15 @@ export function compiled(text, place, around) {
 /**
  * Interpret an expression, without compiling it.
  * @param {string} text
- * @param {(name: string) => number} place
+ * @param {(name: string) => number} locate
  * @returns {Computation}
  */
-export function interpreted(text, place) {
-  return readExpression(
+export function interpretExpression(text, locate) {
+  return parseExpression(
     text,
     (leaf) => {
       if (typeof leaf !== "string") return () => leaf;
-      const at = place(leaf);
+      const at = locate(leaf);
       return (memory) => memory[at];
     },
     (f, [first, second, third]) => {

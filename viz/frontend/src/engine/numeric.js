@@ -3,7 +3,7 @@
  * "python" device at 0, infinity and NaN.
  */
 
-import { abs, exp, finite, floor, round, sign, sqrt } from "../base/math.js";
+import { abs, exp, isFinite, floor, round, sign, sqrt } from "../base/math.js";
 
 const SELU_SCALE = 1.0507009873554805; // Klambauer et al. 2017, appendix A
 const SELU_ALPHA = 1.6732632423543772;
@@ -29,7 +29,7 @@ export const NUMERIC = {
   erf,
   quotient,
   remainder: (a, b) => {
-    if (b === 0 || !finite(a)) return NaN;
+    if (b === 0 || !isFinite(a)) return NaN;
     const rest = a % b;
     if (rest === 0) return b < 0 ? -0 : 0;
     return rest < 0 !== b < 0 ? rest + b : rest;
@@ -38,8 +38,8 @@ export const NUMERIC = {
   pow: (a, b) => (a === 1 || (a === -1 && (b === Infinity || b === -Infinity)) ? 1 : a ** b),
   /** Ties round to even. */
   round: (a) => {
-    const up = round(a);
-    return abs(a % 1) === 0.5 && up % 2 !== 0 ? up - 1 : up;
+    const rounded = round(a);
+    return abs(a % 1) === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded;
   },
   sign: (a) => (a > 0 ? 1 : a < 0 ? -1 : 0),
   max: (a, b) => (a > b || a !== a ? a : b),
@@ -47,7 +47,7 @@ export const NUMERIC = {
   clamp,
   isnan: (a) => a !== a,
   isinf: (a) => a === Infinity || a === -Infinity,
-  isfinite: (a) => finite(a),
+  isfinite: (a) => isFinite(a),
   not: (a) => a === 0,
   sigmoid: (a) => {
     if (a >= 0) return 1 / (1 + exp(-a));
@@ -78,12 +78,12 @@ function clamp(a, min, max) {
  */
 function quotient(a, b) {
   if (b === 0) return a / b;
-  if (!finite(a)) return NaN;
+  if (!isFinite(a)) return NaN;
   const rest = a % b;
-  const whole = (a - rest) / b - (rest !== 0 && b < 0 !== rest < 0 ? 1 : 0);
-  if (whole === 0) return a / b < 0 ? -0 : 0;
-  const down = floor(whole); // an integer, up to rounding
-  return whole - down > 0.5 ? down + 1 : down;
+  const integer = (a - rest) / b - (rest !== 0 && b < 0 !== rest < 0 ? 1 : 0);
+  if (integer === 0) return a / b < 0 ? -0 : 0;
+  const floored = floor(integer); // an integer, up to rounding
+  return integer - floored > 0.5 ? floored + 1 : floored;
 }
 
 /**

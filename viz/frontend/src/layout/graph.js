@@ -17,9 +17,9 @@ import { max, min } from "../base/math.js";
  * no inputs, is in the first column with only such nodes; one in `last`, without consumers, in the last column.
  * @typedef {object} Ports
  * @property {ArrayLike<number>} [wires] by edge, a number that distinguishes the wires of a node; by default one wire per source
- * @property {ArrayLike<number | null>} [leave] by edge, its offset below the centre of its source; by default the
+ * @property {ArrayLike<number | null>} [leaveOffset] by edge, its offset below the centre of its source; by default the
  *   wires of a box leave around its middle
- * @property {ArrayLike<number | null>} [arrive] by edge, its offset below the centre of its target; either
+ * @property {ArrayLike<number | null>} [arriveOffset] by edge, its offset below the centre of its target; either
  *   for all inputs of a node or for none
  * @property {Map<number, number>} [first] these nodes, with the depths of the values they represent
  * @property {Set<number>} [last]
@@ -27,37 +27,37 @@ import { max, min } from "../base/math.js";
 
 /**
  * The graph split into links. Vertices below `nodes` are nodes, the others dummies.
- * @typedef {object} Layered
+ * @typedef {object} LayeredGraph
  * @property {number} nodes
  * @property {ArrayLike<Edge>} edges
  * @property {number[]} rank by vertex: its column
  * @property {number[]} depth by outlet: longest path to its node from a leaf, in edges
  * @property {number[][]} inputs by node: the edges that arrive, from top to bottom
- * @property {(number | null)[]} arrive by edge: the given offset below its target's centre
+ * @property {(number | null)[]} givenArrival by edge: the given offset below its target's centre
  * @property {number[]} wire by edge: its wire
  * @property {number[][]} lane by wire: its outlets, from left to right
  * @property {number[][]} outlets by vertex: its outlets, from top to bottom
  * @property {number[]} owner by outlet: its vertex
- * @property {Set<number>} loose nodes whose wires have no given offsets
- * @property {number[]} leave by outlet: its offset below the centre of its vertex
+ * @property {Set<number>} freeNodes nodes whose wires have no given offsets
+ * @property {number[]} leaveOffset by outlet: its offset below the centre of its vertex
  * @property {number[]} feeder by edge: its last outlet before the target, or -1
- * @property {number[][]} before by vertex: the outlets whose links arrive, in order
- * @property {number[][]} after by outlet: the vertices where its links end
- * @property {number[]} half by vertex: half its height
+ * @property {number[][]} incoming by vertex: the outlets whose links arrive, in order
+ * @property {number[][]} outgoing by outlet: the vertices where its links end
+ * @property {number[]} halfHeight by vertex: half its height
  * @property {number[][]} columns from top to bottom
- * @property {number[]} mate by vertex: the preceding outlet aligned with it, or -1
- * @property {number[]} port by edge: its offset below the centre of its target
+ * @property {number[]} levelOutlet by vertex: the preceding outlet aligned with it, or -1
+ * @property {number[]} arrival by edge: its offset below the centre of its target
  */
 
 /**
  * Return the vertices of the next column to which `vertex` is linked.
- * @param {Layered} graph
+ * @param {LayeredGraph} graph
  * @param {number} vertex
  * @returns {number[]}
  */
 export function consumersOf(graph, vertex) {
   const outlets = graph.outlets[vertex];
-  return outlets.length === 1 ? graph.after[vertex] : outlets.flatMap((outlet) => graph.after[outlet]);
+  return outlets.length === 1 ? graph.outgoing[vertex] : outlets.flatMap((outlet) => graph.outgoing[outlet]);
 }
 
 /**
@@ -75,34 +75,34 @@ export function rankNodes(nodes, edges, ports) {
   const first = ports.first ?? new Map();
   const pinned = ports.last ?? new Set();
   /** @type {number[][]} */
-  const before = Array.from({ length: nodes }, () => []);
+  const sourcesOf = Array.from({ length: nodes }, () => []);
   /** @type {number[][]} */
-  const after = Array.from({ length: nodes }, () => []);
+  const targetsOf = Array.from({ length: nodes }, () => []);
   for (let edge = 0; edge < edges.length; edge++) {
     const [source, target] = edges[edge];
-    before[target].push(source);
-    after[source].push(target);
+    sourcesOf[target].push(source);
+    targetsOf[source].push(target);
   }
-  const shared = after.map((targets) => targets.some((target) => target !== targets[0]));
+  const isShared = targetsOf.map((targets) => targets.some((target) => target !== targets[0]));
   const depth = Array.from({ length: nodes }, (_, node) => first.get(node) ?? 0);
-  const start = Number(first.size > 0);
-  const rank = Array.from({ length: nodes }, (_, node) => (first.has(node) ? 0 : start));
+  const firstColumn = Number(first.size > 0);
+  const rank = Array.from({ length: nodes }, (_, node) => (first.has(node) ? 0 : firstColumn));
   // How many edges lengthen if the node moves right together with the inputs that only it uses. Its own edge costs
   // more than one from a shared value, which often has a lane there already.
-  const stretch = new Array(nodes).fill(0);
+  const lengthened = new Array(nodes).fill(0);
   let last = 0;
   for (let node = 0; node < nodes; node++) {
-    for (const source of before[node]) {
+    for (const source of sourcesOf[node]) {
       depth[node] = max(depth[node], 1 + depth[source]);
       rank[node] = max(rank[node], 1 + rank[source]);
-      stretch[node] += shared[source] ? 1 : min(1.5, stretch[source]);
+      lengthened[node] += isShared[source] ? 1 : min(1.5, lengthened[source]);
     }
     if (!pinned.has(node)) last = max(last, 1 + rank[node]);
   }
   for (const node of pinned) rank[node] = last;
   for (let node = nodes - 1; node >= 0; node--) {
-    if (after[node].length && after[node].length >= stretch[node] && !first.has(node)) {
-      rank[node] = after[node].reduce((least, target) => min(least, rank[target]), Infinity) - 1;
+    if (targetsOf[node].length && targetsOf[node].length >= lengthened[node] && !first.has(node)) {
+      rank[node] = targetsOf[node].reduce((least, target) => min(least, rank[target]), Infinity) - 1;
     }
   }
   return { rank, depth };
@@ -115,15 +115,15 @@ export function rankNodes(nodes, edges, ports) {
  * @param {number[]} depth
  * @param {Ports} ports
  * @param {number} dummies
- * @returns {Layered}
+ * @returns {LayeredGraph}
  */
-export function cutIntoLinks(edges, rank, depth, ports, dummies) {
+export function splitIntoLinks(edges, rank, depth, ports, dummies) {
   const { wire, wires } = numberWires(edges, ports);
   const nodes = rank.length;
   const last = new Array(wires.length).fill(-1); // column of each wire's last consumer
   for (let edge = 0; edge < edges.length; edge++) last[wire[edge]] = max(last[wire[edge]], rank[edges[edge][1]]);
   const lane = wires.map(({ node }) => [node]);
-  const length = wires.map(({ node }, at) => last[at] - rank[node] - 1);
+  const length = wires.map(({ node }, wireIndex) => last[wireIndex] - rank[node] - 1);
   for (const at of wires.map((_, index) => index).sort((one, two) => length[one] - length[two])) {
     if (length[at] <= 0 || length[at] > dummies) continue;
     const { node } = wires[at];
@@ -135,7 +135,7 @@ export function cutIntoLinks(edges, rank, depth, ports, dummies) {
     }
   }
   const owner = rank.map((_, vertex) => vertex);
-  const leave = new Array(rank.length).fill(0);
+  const leaveOffset = new Array(rank.length).fill(0);
   const outlets = owner.map((vertex) => [vertex]);
   wires.forEach(({ node, below }, at) => {
     if (at && wires[at - 1].node === node) {
@@ -143,19 +143,19 @@ export function cutIntoLinks(edges, rank, depth, ports, dummies) {
       outlets[node].push(owner.length);
       owner.push(node);
       depth.push(depth[node]);
-      leave.push(below);
+      leaveOffset.push(below);
     } else {
-      leave[node] = below;
+      leaveOffset[node] = below;
     }
   });
-  const arrive = ports.arrive ? Array.from(ports.arrive) : new Array(edges.length).fill(null);
+  const givenArrival = ports.arriveOffset ? Array.from(ports.arriveOffset) : new Array(edges.length).fill(null);
   /** @type {number[][]} */
   const inputs = Array.from({ length: nodes }, () => []);
-  const loose = new Set(Array.from(edges, ([node], edge) => (ports.leave?.[edge] == null ? node : -1)));
-  /** @type {Layered} */
+  const freeNodes = new Set(Array.from(edges, ([node], edge) => (ports.leaveOffset?.[edge] == null ? node : -1)));
+  /** @type {LayeredGraph} */
   const graph = {
-    nodes, edges, rank, depth, inputs, arrive, wire, lane, outlets, owner, loose, leave,
-    feeder: [], before: [], after: [], half: [], columns: [], mate: [], port: [],
+    nodes, edges, rank, depth, inputs, givenArrival, wire, lane, outlets, owner, freeNodes, leaveOffset,
+    feeder: [], incoming: [], outgoing: [], halfHeight: [], columns: [], levelOutlet: [], arrival: [],
   };
   linkVertices(graph);
   return graph;
@@ -169,7 +169,7 @@ export function cutIntoLinks(edges, rank, depth, ports, dummies) {
  */
 function numberWires(edges, ports) {
   const keys = Array.from(edges, ([node], edge) => ({
-    edge, node, below: ports.leave?.[edge] ?? 0, name: ports.wires ? ports.wires[edge] : node,
+    edge, node, below: ports.leaveOffset?.[edge] ?? 0, name: ports.wires ? ports.wires[edge] : node,
   }));
   /** @type {number[]} */
   const wire = new Array(edges.length);
@@ -185,13 +185,13 @@ function numberWires(edges, ports) {
 
 /**
  * Fill in the incoming edges and links of each vertex.
- * @param {Layered} graph
+ * @param {LayeredGraph} graph
  */
 function linkVertices(graph) {
   const { rank, edges, inputs, feeder } = graph;
-  graph.before = rank.map(() => []);
+  graph.incoming = rank.map(() => []);
   for (const lane of graph.lane) {
-    for (let at = 1; at < lane.length; at++) graph.before[lane[at]].push(lane[at - 1]);
+    for (let at = 1; at < lane.length; at++) graph.incoming[lane[at]].push(lane[at - 1]);
   }
   for (let edge = 0; edge < edges.length; edge++) {
     const [source, target] = edges[edge];
@@ -201,13 +201,13 @@ function linkVertices(graph) {
     inputs[target].push(edge);
   }
   inputs.forEach((arriving, node) => {
-    if (arriving.length && graph.arrive[arriving[0]] !== null) {
-      arriving.sort((one, two) => (graph.arrive[one] ?? 0) - (graph.arrive[two] ?? 0));
+    if (arriving.length && graph.givenArrival[arriving[0]] !== null) {
+      arriving.sort((one, two) => (graph.givenArrival[one] ?? 0) - (graph.givenArrival[two] ?? 0));
     }
-    for (const edge of arriving) if (feeder[edge] >= 0) graph.before[node].push(feeder[edge]);
+    for (const edge of arriving) if (feeder[edge] >= 0) graph.incoming[node].push(feeder[edge]);
   });
-  graph.after = graph.owner.map(() => []);
-  graph.before.forEach((feeders, vertex) => {
-    for (const outlet of feeders) graph.after[outlet].push(vertex);
+  graph.outgoing = graph.owner.map(() => []);
+  graph.incoming.forEach((feeders, vertex) => {
+    for (const outlet of feeders) graph.outgoing[outlet].push(vertex);
   });
 }

@@ -5,7 +5,7 @@
 
 import { max, min } from "../base/math.js";
 
-/** @typedef {import("./graph.js").Layered} Layered */
+/** @typedef {import("./graph.js").LayeredGraph} Layered */
 /** @typedef {Map<number, number>[]} Apart by row: the rows just below, and the minimum distance */
 /** @typedef {{other: number[], down: number[]}[]} Pulls by row: the linked rows, and the offset below them */
 
@@ -17,31 +17,31 @@ import { max, min } from "../base/math.js";
  * column.
  * @param {Layered} graph
  */
-export function straighten(graph) {
+export function chooseLevelLinks(graph) {
   const { nodes, owner, columns } = graph;
-  graph.mate = new Array(graph.rank.length).fill(-1);
-  const place = new Int32Array(graph.rank.length); // by vertex
+  graph.levelOutlet = new Array(graph.rank.length).fill(-1);
+  const leftPosition = new Int32Array(graph.rank.length); // by vertex
   for (let column = 1; column < columns.length; column++) {
-    columns[column - 1].forEach((vertex, at) => (place[vertex] = at));
-    /** @type {{class: number, one: number, two: number, outlet: number}[]} */
-    const wanted = [];
+    columns[column - 1].forEach((vertex, at) => (leftPosition[vertex] = at));
+    /** @type {{class: number, leftAt: number, rightAt: number, outlet: number}[]} */
+    const candidates = [];
     columns[column].forEach((vertex, at) => {
       const outlet = mainInput(graph, vertex);
       if (outlet >= 0 && (vertex >= nodes || hasOneConsumer(graph, outlet))) {
         const dummies = Number(owner[outlet] >= nodes) + Number(vertex >= nodes);
-        wanted.push({ class: [1, 2, 0][dummies], one: place[owner[outlet]], two: at, outlet });
+        candidates.push({ class: [1, 2, 0][dummies], leftAt: leftPosition[owner[outlet]], rightAt: at, outlet });
       }
     });
-    wanted.sort((a, b) => a.class - b.class || a.one - b.one || a.two - b.two);
+    candidates.sort((a, b) => a.class - b.class || a.leftAt - b.leftAt || a.rightAt - b.rightAt);
     /** @type {{one: number, two: number}[]} */
-    const kept = [];
-    for (const { one, two, outlet } of wanted) {
-      let at = kept.length;
-      while (at > 0 && (kept[at - 1].one > one || (kept[at - 1].one === one && kept[at - 1].two >= two))) at--;
-      const clearAbove = at === 0 || (kept[at - 1].one < one && kept[at - 1].two < two);
-      if (clearAbove && (at === kept.length || (one < kept[at].one && two < kept[at].two))) {
-        kept.splice(at, 0, { one, two });
-        graph.mate[columns[column][two]] = outlet;
+    const chosen = [];
+    for (const { leftAt, rightAt, outlet } of candidates) {
+      let at = chosen.length;
+      while (at > 0 && (chosen[at - 1].one > leftAt || (chosen[at - 1].one === leftAt && chosen[at - 1].two >= rightAt))) at--;
+      const isClearAbove = at === 0 || (chosen[at - 1].one < leftAt && chosen[at - 1].two < rightAt);
+      if (isClearAbove && (at === chosen.length || (leftAt < chosen[at].one && rightAt < chosen[at].two))) {
+        chosen.splice(at, 0, { one: leftAt, two: rightAt });
+        graph.levelOutlet[columns[column][rightAt]] = outlet;
       }
     }
   }
@@ -56,7 +56,7 @@ export function straighten(graph) {
 function mainInput(graph, vertex) {
   let main = -1;
   let deepest = -1;
-  for (const outlet of graph.before[vertex]) {
+  for (const outlet of graph.incoming[vertex]) {
     if (graph.depth[outlet] > deepest) {
       deepest = graph.depth[outlet];
       main = outlet;
@@ -74,7 +74,7 @@ function mainInput(graph, vertex) {
  * @returns {boolean}
  */
 function hasOneConsumer(graph, outlet) {
-  const consumers = graph.after[outlet].filter((to) => to < graph.nodes);
+  const consumers = graph.outgoing[outlet].filter((to) => to < graph.nodes);
   return consumers.length > 0 && consumers.every((to) => to === consumers[0]);
 }
 
@@ -85,20 +85,20 @@ function hasOneConsumer(graph, outlet) {
  */
 export function placePorts(graph) {
   placeOutlets(graph);
-  graph.port = new Array(graph.edges.length).fill(0);
+  graph.arrival = new Array(graph.edges.length).fill(0);
   graph.inputs.forEach((inputs, node) => {
-    const mate = graph.mate[node];
-    let level = 0;
+    const mate = graph.levelOutlet[node];
+    let levelSlots = 0;
     let slots = 0;
     inputs.forEach((edge, slot) => {
       if (mate < 0 || graph.feeder[edge] !== mate) return;
-      level += 1;
+      levelSlots += 1;
       slots += slot;
     });
-    const centre = level ? slots / level : (inputs.length - 1) / 2;
-    const reach = max(centre, inputs.length - 1 - centre);
-    const step = reach ? min(12, (0.8 * graph.half[node]) / reach) : 0;
-    inputs.forEach((edge, slot) => (graph.port[edge] = graph.arrive[edge] ?? (slot - centre) * step));
+    const centre = levelSlots ? slots / levelSlots : (inputs.length - 1) / 2;
+    const maxDistance = max(centre, inputs.length - 1 - centre);
+    const step = maxDistance ? min(12, (0.8 * graph.halfHeight[node]) / maxDistance) : 0;
+    inputs.forEach((edge, slot) => (graph.arrival[edge] = graph.givenArrival[edge] ?? (slot - centre) * step));
   });
 }
 
@@ -110,7 +110,7 @@ function placeOutlets(graph) {
   let at = 0;
   for (const column of graph.columns) {
     for (const vertex of column) {
-      for (const outlet of graph.before[vertex]) {
+      for (const outlet of graph.incoming[vertex]) {
         sum[outlet] += at++;
         count[outlet] += 1;
       }
@@ -119,11 +119,11 @@ function placeOutlets(graph) {
   const mean = Array.from(sum, (total, outlet) => (count[outlet] ? total / count[outlet] : -1));
   for (let node = 0; node < graph.nodes; node++) {
     const outlets = graph.outlets[node];
-    if (outlets.length === 1 || !graph.loose.has(node)) continue;
+    if (outlets.length === 1 || !graph.freeNodes.has(node)) continue;
     const middle = (outlets.length - 1) / 2;
-    const step = min(12, (0.8 * graph.half[node]) / middle);
+    const step = min(12, (0.8 * graph.halfHeight[node]) / middle);
     const sorted = [...outlets].sort((one, two) => mean[one] - mean[two]);
-    sorted.forEach((outlet, place) => (graph.leave[outlet] = (place - middle) * step));
+    sorted.forEach((outlet, place) => (graph.leaveOffset[outlet] = (place - middle) * step));
   }
 }
 
@@ -136,21 +136,21 @@ function placeOutlets(graph) {
  * minimum or maximum, which bounds the height of the drawing.
  * @param {Layered} graph
  * @param {number} gap
- * @param {number} moves
+ * @param {number} iterations
  * @returns {number[]}
  */
-export function settleHeights(graph, gap, moves) {
+export function settleHeights(graph, gap, iterations) {
   const { row, shift, count } = formRows(graph);
-  const apart = rowDistances(graph, row, shift, count, gap);
+  const distances = rowDistances(graph, row, shift, count, gap);
   const pulls = rowPulls(graph, row, shift, count);
-  const order = topDown(apart);
-  const { highest, lowest } = rowBounds(graph, row, shift, apart, order);
-  let y = highest.map((one, at) => (one + lowest[at]) / 2);
-  for (let move = 0; move < moves; move++) {
-    const wish = y.map((at, index) => (pulls[index].other.length ? (at + pullOf(pulls[index], y)) / 2 : at));
-    const down = pushDown(apart, order, wish);
-    const up = pushUp(apart, order, wish);
-    y = down.map((one, at) => min(max((one + up[at]) / 2, highest[at]), lowest[at]));
+  const order = topDown(distances);
+  const { highest, lowest } = rowBounds(graph, row, shift, distances, order);
+  let y = highest.map((highestY, at) => (highestY + lowest[at]) / 2);
+  for (let move = 0; move < iterations; move++) {
+    const targets = y.map((at, index) => (pulls[index].other.length ? (at + pullOf(pulls[index], y)) / 2 : at));
+    const pushedDown = pushDown(distances, order, targets);
+    const pushedUp = pushUp(distances, order, targets);
+    y = pushedDown.map((one, at) => min(max((one + pushedUp[at]) / 2, highest[at]), lowest[at]));
   }
   return row.map((at, vertex) => y[at] + shift[vertex]);
 }
@@ -162,23 +162,23 @@ export function settleHeights(graph, gap, moves) {
  */
 function formRows(graph) {
   const row = new Array(graph.rank.length).fill(-1);
-  const shift = new Array(graph.rank.length).fill(0);
+  const offset = new Array(graph.rank.length).fill(0);
   let count = 0;
   for (const column of graph.columns) {
     for (const vertex of column) {
-      const outlet = graph.mate[vertex];
+      const outlet = graph.levelOutlet[vertex];
       if (outlet < 0) {
         row[vertex] = count++;
         continue;
       }
       const source = graph.owner[outlet];
       row[vertex] = row[source];
-      shift[vertex] = shift[source] + graph.leave[outlet];
+      offset[vertex] = offset[source] + graph.leaveOffset[outlet];
       const level = vertex < graph.nodes ? graph.inputs[vertex].find((edge) => graph.feeder[edge] === outlet) : undefined;
-      if (level !== undefined) shift[vertex] -= graph.arrive[level] ?? 0;
+      if (level !== undefined) offset[vertex] -= graph.givenArrival[level] ?? 0;
     }
   }
-  return { row, shift, count };
+  return { row, shift: offset, count };
 }
 
 /**
@@ -191,20 +191,20 @@ function formRows(graph) {
  * @returns {Apart}
  */
 function rowDistances(graph, row, shift, count, gap) {
-  const { half, nodes } = graph;
+  const { halfHeight, nodes } = graph;
   /** @type {Apart} */
-  const apart = Array.from({ length: count }, () => new Map());
+  const distances = Array.from({ length: count }, () => new Map());
   for (const column of graph.columns) {
     for (let at = 1; at < column.length; at++) {
       const upper = column[at - 1];
       const lower = column[at];
       const space = upper < nodes && lower < nodes ? gap : 0.6 * gap;
-      const far = half[upper] + half[lower] + space + (shift[upper] - shift[lower]);
-      const below = apart[row[upper]];
-      below.set(row[lower], max(far, below.get(row[lower]) ?? far));
+      const distance = halfHeight[upper] + halfHeight[lower] + space + (shift[upper] - shift[lower]);
+      const lowerRows = distances[row[upper]];
+      lowerRows.set(row[lower], max(distance, lowerRows.get(row[lower]) ?? distance));
     }
   }
-  return apart;
+  return distances;
 }
 
 /**
@@ -219,20 +219,20 @@ function rowPulls(graph, row, shift, count) {
   /** @type {Pulls} */
   const pulls = Array.from({ length: count }, () => ({ other: [], down: [] }));
   /** @type {(outlet: number, vertex: number, port: number) => void} */
-  const pull = (outlet, vertex, port) => {
+  const averagePull = (outlet, vertex, port) => {
     const source = graph.owner[outlet];
-    const [one, two] = [row[source], row[vertex]];
-    if (one === two) return;
-    const down = port + (shift[vertex] - shift[source] - graph.leave[outlet]);
-    pulls[two].other.push(one, one, one);
-    pulls[two].down.push(-down, -down, -down);
-    pulls[one].other.push(two);
-    pulls[one].down.push(down);
+    const [start, end] = [row[source], row[vertex]];
+    if (start === end) return;
+    const down = port + (shift[vertex] - shift[source] - graph.leaveOffset[outlet]);
+    pulls[end].other.push(start, start, start);
+    pulls[end].down.push(-down, -down, -down);
+    pulls[start].other.push(end);
+    pulls[start].down.push(down);
   };
   for (let edge = 0; edge < graph.edges.length; edge++) {
-    if (graph.feeder[edge] >= 0) pull(graph.feeder[edge], graph.edges[edge][1], graph.port[edge]);
+    if (graph.feeder[edge] >= 0) averagePull(graph.feeder[edge], graph.edges[edge][1], graph.arrival[edge]);
   }
-  for (const lane of graph.lane) for (let at = 1; at < lane.length; at++) pull(lane[at - 1], lane[at], 0);
+  for (const lane of graph.lane) for (let at = 1; at < lane.length; at++) averagePull(lane[at - 1], lane[at], 0);
   return pulls;
 }
 
@@ -254,25 +254,25 @@ function pullOf(some, y) {
  * @param {Layered} graph
  * @param {number[]} row
  * @param {number[]} shift
- * @param {Apart} apart
+ * @param {Apart} distances
  * @param {number[]} order
  * @returns {{highest: number[], lowest: number[]}}
  */
-function rowBounds(graph, row, shift, apart, order) {
-  let tall = 0;
+function rowBounds(graph, row, shift, distances, order) {
+  let tallestHalf = 0;
   for (let node = 0; node < graph.nodes; node++) {
-    if (graph.half[node] > tall && hasGivenPorts(graph, node)) tall = graph.half[node];
+    if (graph.halfHeight[node] > tallestHalf && hasFixedPorts(graph, node)) tallestHalf = graph.halfHeight[node];
   }
-  const rise = graph.half.map((half) => min(0, half - tall));
-  const top = new Array(apart.length).fill(-Infinity);
-  const bottom = new Array(apart.length).fill(Infinity);
-  row.forEach((at, vertex) => (top[at] = max(top[at], rise[vertex] - shift[vertex])));
-  const highest = pushDown(apart, order, top);
-  let room = row.length ? -Infinity : 0;
-  row.forEach((at, vertex) => (room = max(room, highest[at] + shift[vertex] + rise[vertex])));
-  room *= 1.3;
-  row.forEach((at, vertex) => (bottom[at] = min(bottom[at], room - rise[vertex] - shift[vertex])));
-  return { highest, lowest: pushUp(apart, order, bottom) };
+  const slack = graph.halfHeight.map((half) => min(0, half - tallestHalf));
+  const top = new Array(distances.length).fill(-Infinity);
+  const bottom = new Array(distances.length).fill(Infinity);
+  row.forEach((at, vertex) => (top[at] = max(top[at], slack[vertex] - shift[vertex])));
+  const highest = pushDown(distances, order, top);
+  let maxY = row.length ? -Infinity : 0;
+  row.forEach((at, vertex) => (maxY = max(maxY, highest[at] + shift[vertex] + slack[vertex])));
+  maxY *= 1.3;
+  row.forEach((at, vertex) => (bottom[at] = min(bottom[at], maxY - slack[vertex] - shift[vertex])));
+  return { highest, lowest: pushUp(distances, order, bottom) };
 }
 
 /**
@@ -280,56 +280,56 @@ function rowBounds(graph, row, shift, apart, order) {
  * @param {number} node
  * @returns {boolean}
  */
-function hasGivenPorts(graph, node) {
+function hasFixedPorts(graph, node) {
   return (
-    graph.outlets[node].some((outlet) => graph.leave[outlet] !== 0) ||
-    graph.inputs[node].some((edge) => graph.arrive[edge] !== null)
+    graph.outlets[node].some((outlet) => graph.leaveOffset[outlet] !== 0) ||
+    graph.inputs[node].some((edge) => graph.givenArrival[edge] !== null)
   );
 }
 
 /**
  * Sort the rows topologically, each after those above it. Aligned links never cross, so "above" has no cycles.
- * @param {Apart} apart
+ * @param {Apart} distances
  * @returns {number[]}
  */
-function topDown(apart) {
-  const waiting = new Int32Array(apart.length);
-  for (const lowers of apart) for (const lower of lowers.keys()) waiting[lower] += 1;
+function topDown(distances) {
+  const inDegree = new Int32Array(distances.length);
+  for (const lowers of distances) for (const lower of lowers.keys()) inDegree[lower] += 1;
   /** @type {number[]} */
   const order = [];
-  waiting.forEach((count, row) => {
+  inDegree.forEach((count, row) => {
     if (!count) order.push(row);
   });
   for (const row of order) {
-    for (const lower of apart[row].keys()) if (--waiting[lower] === 0) order.push(lower);
+    for (const lower of distances[row].keys()) if (--inDegree[lower] === 0) order.push(lower);
   }
   return order;
 }
 
 /**
- * Return the smallest y of each row, at least `wish`, that respect all distances.
- * @param {Apart} apart
+ * Return the smallest y of each row, at least `targets`, that respect all distances.
+ * @param {Apart} distances
  * @param {number[]} order
- * @param {number[]} wish
+ * @param {number[]} targets
  * @returns {number[]}
  */
-function pushDown(apart, order, wish) {
-  const y = wish.slice();
-  for (const row of order) for (const [lower, far] of apart[row]) y[lower] = max(y[lower], y[row] + far);
+function pushDown(distances, order, targets) {
+  const y = targets.slice();
+  for (const row of order) for (const [lower, distance] of distances[row]) y[lower] = max(y[lower], y[row] + distance);
   return y;
 }
 
 /**
- * Return the largest y of each row, at most `wish`, that respect all distances.
- * @param {Apart} apart
+ * Return the largest y of each row, at most `targets`, that respect all distances.
+ * @param {Apart} distances
  * @param {number[]} order
- * @param {number[]} wish
+ * @param {number[]} targets
  * @returns {number[]}
  */
-function pushUp(apart, order, wish) {
-  const y = wish.slice();
+function pushUp(distances, order, targets) {
+  const y = targets.slice();
   for (let at = order.length - 1; at >= 0; at--) {
-    for (const [lower, far] of apart[order[at]]) y[order[at]] = min(y[order[at]], y[lower] - far);
+    for (const [lower, distance] of distances[order[at]]) y[order[at]] = min(y[order[at]], y[lower] - distance);
   }
   return y;
 }

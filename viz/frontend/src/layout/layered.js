@@ -5,7 +5,7 @@
  * The layered method of Sugiyama, Tagawa and Toda (1981), in five steps:
  *
  * 1. `rankNodes`    assign a column to each node: edges go to the right, and are short;
- * 2. `cutIntoLinks` give a value with distant consumers a *lane*: one dummy in each column that it crosses;
+ * 2. `splitIntoLinks` give a value with distant consumers a *lane*: one dummy in each column that it crosses;
  * 3. `orderColumns` permute each column until few edges cross;
  * 4. `straighten`, `settleHeights`  choose the links to align, and a y coordinate for everything;
  * 5. `routeEdges`   convert each edge to a list of points.
@@ -13,13 +13,13 @@
  * A vertex is a node or a dummy; a link joins vertices of adjacent columns. Nothing recurses.
  */
 
-import { cutIntoLinks, rankNodes } from "./graph.js";
-import { placePorts, settleHeights, straighten } from "./heights.js";
-import { abs, floor, max, min, whole } from "../base/math.js";
+import { splitIntoLinks, rankNodes } from "./graph.js";
+import { placePorts, settleHeights, chooseLevelLinks } from "./heights.js";
+import { abs, floor, max, min, isInteger } from "../base/math.js";
 import { orderColumns } from "./order.js";
 
 /** @typedef {import("./graph.js").Edge} Edge */
-/** @typedef {import("./graph.js").Layered} Layered */
+/** @typedef {import("./graph.js").LayeredGraph} Layered */
 /** @typedef {import("./graph.js").Point} Point */
 /** @typedef {import("./graph.js").Ports} Ports */
 
@@ -35,7 +35,7 @@ import { orderColumns } from "./order.js";
  * @property {number[]} ranks by node: its column
  */
 
-const MOST_DUMMIES = 20000; // in all lanes together, or one for each node; longer lanes become express edges
+const MAX_DUMMIES = 20000; // in all lanes together, or one for each node; longer lanes become express edges
 
 /**
  * Lay out nodes 0, 1, ... with boxes of `sizes`, joined by `edges`.
@@ -59,12 +59,12 @@ export function layout(sizes, edges, { gapX = 48, gapY = 16, ports = {} } = {}) 
       throw new RangeError(`edge (${source}, ${target}) points backward: expected nodes in tape order, inputs first`);
     }
   }
-  const { width, height, centers, routes, ranks } = arrange(sizes, edges, gapX, gapY, ports);
+  const { width, height, centers, routes, ranks } = computeLayout(sizes, edges, gapX, gapY, ports);
   return {
     width: roundCoordinate(width),
     height: roundCoordinate(height),
     centers: centers.map(([x, y]) => [roundCoordinate(x), roundCoordinate(y)]),
-    routes: routes.map(tidyRoute),
+    routes: routes.map(simplifyRoute),
     ranks,
   };
 }
@@ -91,15 +91,15 @@ export function checkSizes(sizes) {
  * @param {Ports} ports
  * @returns {Layout}
  */
-export function arrange(sizes, edges, gapX, gapY, ports) {
+export function computeLayout(sizes, edges, gapX, gapY, ports) {
   const { rank, depth } = rankNodes(sizes.length, edges, ports);
-  const graph = cutIntoLinks(edges, rank, depth, ports, max(MOST_DUMMIES, sizes.length));
-  const { sweeps, swaps, moves } = effortFor(graph);
-  graph.half = rank.map((_, vertex) => (vertex < sizes.length ? sizes[vertex][1] / 2 : 0));
-  orderColumns(graph, sweeps, swaps);
-  straighten(graph);
+  const graph = splitIntoLinks(edges, rank, depth, ports, max(MAX_DUMMIES, sizes.length));
+  const { sweeps, swaps: swapSteps, moves: iterations } = effortFor(graph);
+  graph.halfHeight = rank.map((_, vertex) => (vertex < sizes.length ? sizes[vertex][1] / 2 : 0));
+  orderColumns(graph, sweeps, swapSteps);
+  chooseLevelLinks(graph);
   placePorts(graph);
-  return routeEdges(graph, sizes, settleHeights(graph, gapY, moves), gapX, gapY);
+  return routeEdges(graph, sizes, settleHeights(graph, gapY, iterations), gapX, gapY);
 }
 
 /**
@@ -111,7 +111,7 @@ export function arrange(sizes, edges, gapX, gapY, ports) {
  * @returns {{sweeps: number, swaps: number[], moves: number}}
  */
 function effortFor(graph) {
-  const work = graph.before.reduce((sum, before) => sum + before.length, graph.rank.length) + 1;
+  const work = graph.incoming.reduce((sum, before) => sum + before.length, graph.rank.length) + 1;
   if (work > 40000) return { sweeps: 2, swaps: [0], moves: 4 };
   const more = floor(10000 / work);
   return { sweeps: 3 + min(20, more), swaps: [2, 10], moves: 10 + min(30, more) };
@@ -131,27 +131,27 @@ function routeEdges(graph, sizes, y, gapX, gapY) {
   const sides = columnSides(graph, sizes, gapX);
   let [top, bottom] = y.length ? [Infinity, -Infinity] : [0, 0];
   y.forEach((at, vertex) => {
-    top = min(top, at - graph.half[vertex]);
-    bottom = max(bottom, at + graph.half[vertex]);
+    top = min(top, at - graph.halfHeight[vertex]);
+    bottom = max(bottom, at + graph.halfHeight[vertex]);
   });
   const express = [...new Set(wire.filter((_, edge) => feeder[edge] < 0))].sort((one, two) => one - two);
-  const lift = new Map(express.map((at, index) => [at, top - gapY * (1 + 0.6 * index)]));
-  for (const high of lift.values()) top = min(top, high);
+  const expressY = new Map(express.map((at, index) => [at, top - gapY * (1 + 0.6 * index)]));
+  for (const expressHeight of expressY.values()) top = min(top, expressHeight);
   const x = Array.from({ length: nodes }, (_, node) => (sides[rank[node]][0] + sides[rank[node]][1]) / 2);
-  const out = graph.owner.map((vertex, outlet) => y[vertex] + graph.leave[outlet]);
-  const bends = graph.lane.map((lane) => laneBends(graph, lane, sides, out));
+  const outletY = graph.owner.map((vertex, outlet) => y[vertex] + graph.leaveOffset[outlet]);
+  const bends = graph.lane.map((lane) => laneBends(graph, lane, sides, outletY));
   const routes = Array.from(graph.edges, ([source, target], edge) => {
-    const port = y[target] + graph.port[edge];
+    const port = y[target] + graph.arrival[edge];
     const [leave, enter] = [sides[rank[source]][1], sides[rank[target]][0]];
-    const start = out[graph.lane[wire[edge]][0]];
+    const start = outletY[graph.lane[wire[edge]][0]];
     /** @type {Point[]} */
     const points = [[x[source] + sizes[source][0] / 2, start]];
     if (feeder[edge] >= 0) {
       const { bend, counts } = bends[wire[edge]];
       for (let at = 0; at < counts[rank[target] - rank[source] - 1]; at++) points.push(bend[at]);
-      points.push([sides[rank[target] - 1][1], out[feeder[edge]]]);
+      points.push([sides[rank[target] - 1][1], outletY[feeder[edge]]]);
     } else {
-      const high = lift.get(wire[edge]) ?? top;
+      const high = expressY.get(wire[edge]) ?? top;
       points.push([leave, start], [leave + gapX / 2, high], [enter - gapX / 2, high]);
     }
     points.push([enter, port], [x[target] - sizes[target][0] / 2, port]);
@@ -182,18 +182,18 @@ function columnSides(graph, sizes, gapX) {
  * Return the points where a lane bends, and how many of them precede each of its outlets.
  * @param {Layered} graph
  * @param {number[]} lane
- * @param {Point[]} sides
- * @param {number[]} out
+ * @param {Point[]} columnSides
+ * @param {number[]} outletY
  * @returns {{bend: Point[], counts: number[]}}
  */
-function laneBends(graph, lane, sides, out) {
+function laneBends(graph, lane, columnSides, outletY) {
   /** @type {Point[]} */
   const bend = [];
   const counts = [0];
   for (let at = 1; at < lane.length; at++) {
-    const [one, two] = [lane[at - 1], lane[at]];
-    if (out[one] !== out[two]) {
-      bend.push([sides[graph.rank[graph.owner[one]]][1], out[one]], [sides[graph.rank[two]][0], out[two]]);
+    const [start, end] = [lane[at - 1], lane[at]];
+    if (outletY[start] !== outletY[end]) {
+      bend.push([columnSides[graph.rank[graph.owner[start]]][1], outletY[start]], [columnSides[graph.rank[end]][0], outletY[end]]);
     }
     counts.push(bend.length);
   }
@@ -205,17 +205,17 @@ function laneBends(graph, lane, sides, out) {
  * @param {Point[]} points
  * @returns {Point[]}
  */
-export function tidyRoute(points) {
+export function simplifyRoute(points) {
   /** @type {Point[]} */
-  const tidy = [];
+  const simplified = [];
   for (const [x, y] of points) {
     const [atX, atY] = [roundCoordinate(x), roundCoordinate(y)];
-    const count = tidy.length;
-    if (count > 1 && tidy[count - 2][1] === atY && tidy[count - 1][1] === atY) tidy.pop();
-    const end = tidy[tidy.length - 1];
-    if (!end || end[0] !== atX || end[1] !== atY) tidy.push([atX, atY]);
+    const count = simplified.length;
+    if (count > 1 && simplified[count - 2][1] === atY && simplified[count - 1][1] === atY) simplified.pop();
+    const end = simplified[simplified.length - 1];
+    if (!end || end[0] !== atX || end[1] !== atY) simplified.push([atX, atY]);
   }
-  return tidy;
+  return simplified;
 }
 
 /**
@@ -227,6 +227,6 @@ export function roundCoordinate(x) {
   const low = floor(x * 100);
   const part = x * 100 - low;
   if (abs(part - 0.5) > 1e-4) return (part < 0.5 ? low : low + 1) / 100;
-  if (whole(x * 8)) return (low % 2 ? low + 1 : low) / 100;
+  if (isInteger(x * 8)) return (low % 2 ? low + 1 : low) / 100;
   return Number(x.toFixed(2));
 }

@@ -11,7 +11,7 @@
  * value share their hops while they follow the same path.
  */
 
-import { arrange, checkSizes, roundCoordinate, tidyRoute } from "./layered.js";
+import { computeLayout, checkSizes, roundCoordinate, simplifyRoute } from "./layered.js";
 import { abs, max } from "../base/math.js";
 
 /** @typedef {import("./layered.js").Layout} Layout */
@@ -22,7 +22,7 @@ import { abs, max } from "../base/math.js";
 /**
  * @typedef {object} Hop
  * @property {number} wire
- * @property {number} begin first part, or PORT
+ * @property {number} start first part, or PORT
  * @property {number} end last part, or PORT
  * @property {number} edge an edge that contains it; the only one if it ends at an item that is not a frame
  */
@@ -31,14 +31,14 @@ import { abs, max } from "../base/math.js";
  * An open block. The nodes of its layout are its entries, its parts, then its exits.
  * @typedef {object} Frame
  * @property {number[]} parts its direct children, in tape order
- * @property {Map<number, number>} node by part
+ * @property {Map<number, number>} nodeOfPart by part
  * @property {Hop[]} hops
- * @property {Map<string, number>} shared by wire, begin and end: a hop shared by edges
+ * @property {Map<string, number>} sharedHops by wire, begin and end: a hop shared by edges
  * @property {Map<number, number>} entries by wire: the depth of the value that enters
- * @property {Map<number, number>} entry by wire: offset of its entry below the frame's centre
- * @property {Map<number, number>} exit by wire: offset of its exit below the frame's centre
- * @property {Layout} drawn
- * @property {Point} inner origin of the layout relative to the frame; later to the drawing
+ * @property {Map<number, number>} entryOffset by wire: offset of its entry below the frame's centre
+ * @property {Map<number, number>} exitOffset by wire: offset of its exit below the frame's centre
+ * @property {Layout} layout
+ * @property {Point} origin origin of the layout relative to the frame; later to the drawing
  * @property {number} width
  * @property {number} height
  */
@@ -64,7 +64,7 @@ const PORT = -2; // a hop begins at an entry of its frame, or ends at an exit
  * An item that contains others is an open block, drawn as a frame. Its size is that of its header, a strip at the top
  * in which nothing else is drawn; the frame is at least that wide. The size of any other item is that of its box. A
  * block comes before its parts. `edges` join items that are not frames; the edges into an item are its inputs, in slot
- * order. `ports` may have `wires`, `leave` and `arrive`. Coordinates are rounded to 0.01.
+ * order. `ports` may have `wires`, `leaveOffset` and `arriveOffset`. Coordinates are rounded to 0.01.
  *
  * Throws RangeError for an item that comes before its block, for an edge that ends at a frame or a missing item, for
  * edges that form a cycle between blocks, and for sizes as `layout` does.
@@ -79,7 +79,7 @@ export function nest(sizes, outer, edges, { gapX = 48, gapY = 16, padding = 12, 
   const { frames, depths } = openFrames(outer);
   const hops = splitEdges(outer, edges, frames, depths, ports);
   for (const item of [...frames.keys()].sort((one, two) => two - one)) {
-    arrangeFrame(frames, item, sizes, ports, { gapX, gapY, padding });
+    layoutFrame(frames, item, sizes, ports, { gapX, gapY, padding });
   }
   const boxes = placeItems(sizes, outer, frames);
   const routes = hops.map((path) => joinHops(path, frames));
@@ -120,8 +120,8 @@ function openFrames(outer) {
 /** @returns {Frame} */
 function emptyFrame() {
   return {
-    parts: [], node: new Map(), hops: [], shared: new Map(), entries: new Map(), entry: new Map(), exit: new Map(),
-    drawn: { width: 0, height: 0, centers: [], routes: [], ranks: [] }, inner: [0, 0], width: 0, height: 0,
+    parts: [], nodeOfPart: new Map(), hops: [], sharedHops: new Map(), entries: new Map(), entryOffset: new Map(), exitOffset: new Map(),
+    layout: { width: 0, height: 0, centers: [], routes: [], ranks: [] }, origin: [0, 0], width: 0, height: 0,
   };
 }
 
@@ -148,27 +148,27 @@ function frameOf(frames, item) {
 function splitEdges(outer, edges, frames, depths, ports) {
   /** @type {Map<string, number>} */
   const wires = new Map();
-  const far = valueDepths(outer.length, edges, frames);
+  const depthOfValue = valueDepths(outer.length, edges, frames);
   return Array.from(edges, ([source, target], edge) => {
-    const key = `${source} ${ports.leave?.[edge] ?? 0} ${ports.wires?.[edge] ?? source}`;
+    const key = `${source} ${ports.leaveOffset?.[edge] ?? 0} ${ports.wires?.[edge] ?? source}`;
     const wire = wires.get(key) ?? wires.size;
     wires.set(key, wire);
-    let [one, two] = [source, target];
+    let [sourceItem, targetItem] = [source, target];
     /** @type {[number, Hop][]} */
-    const wayOut = [];
+    const leavingHops = [];
     /** @type {[number, Hop][]} */
-    const wayIn = [];
-    while (outer[one] !== outer[two]) {
-      if (depths[one] >= depths[two]) {
-        wayOut.push([outer[one], { wire, begin: one, end: PORT, edge }]);
-        one = outer[one];
+    const enteringHops = [];
+    while (outer[sourceItem] !== outer[targetItem]) {
+      if (depths[sourceItem] >= depths[targetItem]) {
+        leavingHops.push([outer[sourceItem], { wire, start: sourceItem, end: PORT, edge }]);
+        sourceItem = outer[sourceItem];
       } else {
-        wayIn.push([outer[two], { wire, begin: PORT, end: two, edge }]);
-        two = outer[two];
+        enteringHops.push([outer[targetItem], { wire, start: PORT, end: targetItem, edge }]);
+        targetItem = outer[targetItem];
       }
     }
-    wayOut.push([outer[one], { wire, begin: one, end: two, edge }], ...wayIn.reverse());
-    return wayOut.map(([item, hop]) => [item, addHop(frames, item, hop, far[source])]);
+    leavingHops.push([outer[sourceItem], { wire, start: sourceItem, end: targetItem, edge }], ...enteringHops.reverse());
+    return leavingHops.map(([item, hop]) => [item, addHop(frames, item, hop, depthOfValue[source])]);
   });
 }
 
@@ -177,18 +177,18 @@ function splitEdges(outer, edges, frames, depths, ports) {
  * @param {Map<number, Frame>} frames
  * @param {number} item
  * @param {Hop} hop
- * @param {number} far
+ * @param {number} depth
  * @returns {number}
  */
-function addHop(frames, item, hop, far) {
+function addHop(frames, item, hop, depth) {
   const frame = frameOf(frames, item);
-  if (hop.begin === PORT && !frame.entries.has(hop.wire)) frame.entries.set(hop.wire, far);
-  if (hop.end === PORT) frame.exit.set(hop.wire, 0);
+  if (hop.start === PORT && !frame.entries.has(hop.wire)) frame.entries.set(hop.wire, depth);
+  if (hop.end === PORT) frame.exitOffset.set(hop.wire, 0);
   let number = frame.hops.length;
   if (hop.end === PORT || frames.has(hop.end)) {
-    const key = `${hop.wire} ${hop.begin} ${hop.end}`;
-    number = frame.shared.get(key) ?? number;
-    frame.shared.set(key, number);
+    const key = `${hop.wire} ${hop.start} ${hop.end}`;
+    number = frame.sharedHops.get(key) ?? number;
+    frame.sharedHops.set(key, number);
   }
   if (number === frame.hops.length) frame.hops.push(hop);
   return number;
@@ -212,11 +212,11 @@ function valueDepths(items, edges, frames) {
     }
     inputs.get(target)?.push(source);
   }
-  const far = new Array(items).fill(0);
-  for (const item of inputsFirst(inputs)) {
-    for (const source of inputs.get(item) ?? []) far[item] = max(far[item], far[source] + 1);
+  const depth = new Array(items).fill(0);
+  for (const item of topologicalOrder(inputs)) {
+    for (const source of inputs.get(item) ?? []) depth[item] = max(depth[item], depth[source] + 1);
   }
-  return far;
+  return depth;
 }
 
 /**
@@ -224,7 +224,7 @@ function valueDepths(items, edges, frames) {
  * @param {Map<number, number[]>} inputs
  * @returns {number[]}
  */
-function inputsFirst(inputs) {
+function topologicalOrder(inputs) {
   /** @type {number[]} */
   const order = [];
   /** @type {Map<number, "open" | "done">} */
@@ -263,45 +263,45 @@ function inputsFirst(inputs) {
  * @param {Ports} ports
  * @param {{gapX: number, gapY: number, padding: number}} gaps
  */
-function arrangeFrame(frames, item, sizes, ports, { gapX, gapY, padding }) {
+function layoutFrame(frames, item, sizes, ports, { gapX, gapY, padding }) {
   const frame = frameOf(frames, item);
   /** @type {Map<number, number[]>} */
   const inputs = new Map(frame.parts.map((part) => [part, []]));
   for (const hop of frame.hops) {
-    if (hop.begin !== PORT && hop.end !== PORT) inputs.get(hop.end)?.push(hop.begin);
+    if (hop.start !== PORT && hop.end !== PORT) inputs.get(hop.end)?.push(hop.start);
   }
-  const entry = new Map([...frame.entries.keys()].map((wire, at) => [wire, at]));
-  frame.node = new Map(inputsFirst(inputs).map((part, at) => [part, entry.size + at]));
-  const leaving = new Map([...frame.exit.keys()].map((wire, at) => [wire, entry.size + frame.node.size + at]));
+  const entryNodes = new Map([...frame.entries.keys()].map((wire, at) => [wire, at]));
+  frame.nodeOfPart = new Map(topologicalOrder(inputs).map((part, at) => [part, entryNodes.size + at]));
+  const exitNodes = new Map([...frame.exitOffset.keys()].map((wire, at) => [wire, entryNodes.size + frame.nodeOfPart.size + at]));
   /** @type {Point[]} */
-  const boxes = Array.from({ length: entry.size + frame.node.size + leaving.size }, () => [0, 0]);
-  for (const [part, node] of frame.node) {
+  const boxes = Array.from({ length: entryNodes.size + frame.nodeOfPart.size + exitNodes.size }, () => [0, 0]);
+  for (const [part, node] of frame.nodeOfPart) {
     const inside = frames.get(part);
     boxes[node] = inside ? [inside.width, inside.height] : sizes[part];
   }
-  const drawn = arrange(
+  const result = computeLayout(
     boxes,
     frame.hops.map((hop) => /** @type {Edge} */ ([
-      hop.begin === PORT ? entry.get(hop.wire) : frame.node.get(hop.begin),
-      hop.end === PORT ? leaving.get(hop.wire) : frame.node.get(hop.end),
+      hop.start === PORT ? entryNodes.get(hop.wire) : frame.nodeOfPart.get(hop.start),
+      hop.end === PORT ? exitNodes.get(hop.wire) : frame.nodeOfPart.get(hop.end),
     ])),
     gapX,
     gapY,
     innerPorts(frames, frame, ports),
   );
-  frame.drawn = drawn;
+  frame.layout = result;
   if (item === FRAME_OF_ALL) {
-    frame.width = drawn.width;
-    frame.height = drawn.height;
+    frame.width = result.width;
+    frame.height = result.height;
     return;
   }
   const header = sizes[item];
-  frame.inner = [entry.size ? 0 : padding, header[1] + padding];
-  frame.width = max(frame.inner[0] + drawn.width + (leaving.size ? 0 : padding), header[0]);
-  frame.height = frame.inner[1] + drawn.height + padding;
-  const below = (/** @type {number} */ node) => frame.inner[1] + drawn.centers[node][1] - frame.height / 2;
-  for (const [wire, node] of entry) frame.entry.set(wire, below(node));
-  for (const [wire, node] of leaving) frame.exit.set(wire, below(node));
+  frame.origin = [entryNodes.size ? 0 : padding, header[1] + padding];
+  frame.width = max(frame.origin[0] + result.width + (exitNodes.size ? 0 : padding), header[0]);
+  frame.height = frame.origin[1] + result.height + padding;
+  const below = (/** @type {number} */ node) => frame.origin[1] + result.centers[node][1] - frame.height / 2;
+  for (const [wire, node] of entryNodes) frame.entryOffset.set(wire, below(node));
+  for (const [wire, node] of exitNodes) frame.exitOffset.set(wire, below(node));
 }
 
 /**
@@ -312,20 +312,20 @@ function arrangeFrame(frames, item, sizes, ports, { gapX, gapY, padding }) {
  * @returns {Ports}
  */
 function innerPorts(frames, frame, ports) {
-  const leave = frame.hops.map(({ begin, wire, edge }) => {
-    const inside = frames.get(begin);
-    if (inside) return inside.exit.get(wire) ?? 0;
-    return begin === PORT ? null : ports.leave?.[edge] ?? null;
+  const leaveOffset = frame.hops.map(({ start, wire, edge }) => {
+    const inside = frames.get(start);
+    if (inside) return inside.exitOffset.get(wire) ?? 0;
+    return start === PORT ? null : ports.leaveOffset?.[edge] ?? null;
   });
-  const arrive = frame.hops.map(({ end, wire, edge }) => {
+  const arriveOffset = frame.hops.map(({ end, wire, edge }) => {
     const inside = frames.get(end);
-    if (inside) return inside.entry.get(wire) ?? 0;
-    return end === PORT ? null : ports.arrive?.[edge] ?? null;
+    if (inside) return inside.entryOffset.get(wire) ?? 0;
+    return end === PORT ? null : ports.arriveOffset?.[edge] ?? null;
   });
   const first = new Map([...frame.entries.values()].map((far, at) => [at, far]));
-  const inside = first.size + frame.node.size;
-  const last = new Set([...frame.exit.keys()].map((_, at) => inside + at));
-  return { wires: frame.hops.map(({ wire }) => wire), leave, arrive, first, last };
+  const inside = first.size + frame.nodeOfPart.size;
+  const last = new Set([...frame.exitOffset.keys()].map((_, at) => inside + at));
+  return { wires: frame.hops.map(({ wire }) => wire), leaveOffset, arriveOffset, first, last };
 }
 
 // -- Combine the frames into one drawing -----------------------------------------------------------
@@ -339,14 +339,14 @@ function innerPorts(frames, frame, ports) {
  */
 function placeItems(sizes, outer, frames) {
   return Array.from(outer, (block, item) => {
-    const around = frameOf(frames, block);
-    const [x, y] = around.drawn.centers[/** @type {number} */ (around.node.get(item))];
+    const outerFrame = frameOf(frames, block);
+    const [x, y] = outerFrame.layout.centers[/** @type {number} */ (outerFrame.nodeOfPart.get(item))];
     const frame = frames.get(item);
     const [width, height] = frame ? [frame.width, frame.height] : sizes[item];
-    const left = around.inner[0] + x - width / 2;
-    const top = around.inner[1] + y - height / 2;
+    const left = outerFrame.origin[0] + x - width / 2;
+    const top = outerFrame.origin[1] + y - height / 2;
     if (frame) {
-      frame.inner = [left + frame.inner[0], top + frame.inner[1]];
+      frame.origin = [left + frame.origin[0], top + frame.origin[1]];
     }
     return [left, top, width, height];
   });
@@ -366,11 +366,11 @@ function joinHops(path, frames) {
     const frame = frameOf(frames, item);
     const begin = points.length ? 1 : 0;
     /** @type {Point[]} */
-    const route = frame.drawn.routes[number].map(([x, y]) => [frame.inner[0] + x, frame.inner[1] + y]);
+    const route = frame.layout.routes[number].map(([x, y]) => [frame.origin[0] + x, frame.origin[1] + y]);
     for (const [x, y] of route.slice(begin)) {
       const last = points.length ? points[points.length - 1][1] : y;
       points.push([x, abs(y - last) < 1e-6 ? last : y]);
     }
   }
-  return tidyRoute(points);
+  return simplifyRoute(points);
 }

@@ -6,7 +6,7 @@
 import { consumersOf } from "./graph.js";
 import { max, min } from "../base/math.js";
 
-/** @typedef {import("./graph.js").Layered} Layered */
+/** @typedef {import("./graph.js").LayeredGraph} Layered */
 /**
  * The positions in an adjacent column where the links of a column's vertices end, in order: those of vertex v are
  * `places[start[v]]` to `places[stop[v] - 1]`.
@@ -22,19 +22,19 @@ import { max, min } from "../base/math.js";
  * progress.
  * @param {Layered} graph
  * @param {number} sweeps
- * @param {number[]} swaps
+ * @param {number[]} swapSteps
  */
-export function orderColumns(graph, sweeps, swaps) {
-  const walk = walkBack(graph);
-  const room = { left: emptyEnds(graph), right: emptyEnds(graph), key: new Float64Array(graph.rank.length) };
-  const starts = [walk, walk.map((column) => [...column].sort((one, two) => one - two))].slice(0, swaps.length);
+export function orderColumns(graph, sweeps, swapSteps) {
+  const walkOrder = backwardWalk(graph);
+  const buffers = { left: emptyEnds(graph), right: emptyEnds(graph), key: new Float64Array(graph.rank.length) };
+  const starts = [walkOrder, walkOrder.map((column) => [...column].sort((one, two) => one - two))].slice(0, swapSteps.length);
   let fewest = Infinity;
-  let order = walk;
-  for (let turn = 0; turn < starts.length && fewest > 0; turn++) {
-    graph.columns = starts[turn];
+  let order = walkOrder;
+  for (let startIndex = 0; startIndex < starts.length && fewest > 0; startIndex++) {
+    graph.columns = starts[startIndex];
     let best = { crossings: countCrossings(graph), sweep: 0, columns: copyColumns(graph) };
     for (let sweep = 1; sweep <= sweeps && best.crossings > 0 && sweep <= best.sweep + 6; sweep++) {
-      sweepColumns(graph, (sweep + turn) % 2 === 1, turn === 0 && sweep % 4 > 1, swaps[turn], room);
+      sweepColumns(graph, (sweep + startIndex) % 2 === 1, startIndex === 0 && sweep % 4 > 1, swapSteps[startIndex], buffers);
       const crossings = countCrossings(graph);
       if (crossings < best.crossings) best = { crossings, sweep, columns: copyColumns(graph) };
     }
@@ -52,7 +52,7 @@ export function orderColumns(graph, sweeps, swaps) {
  * @returns {Ends}
  */
 function emptyEnds(graph) {
-  const links = graph.before.reduce((sum, before) => sum + before.length, 0);
+  const links = graph.incoming.reduce((sum, before) => sum + before.length, 0);
   const vertices = graph.rank.length;
   return { start: new Int32Array(vertices), stop: new Int32Array(vertices), places: new Int32Array(links) };
 }
@@ -70,20 +70,20 @@ function copyColumns(graph) {
  * @param {Layered} graph
  * @returns {number[][]}
  */
-function walkBack(graph) {
+function backwardWalk(graph) {
   /** @type {number[][]} */
   const columns = [];
   for (const rank of graph.rank) while (columns.length <= rank) columns.push([]);
-  const seen = new Uint8Array(graph.rank.length);
+  const visited = new Uint8Array(graph.rank.length);
   const stack = [];
   for (let vertex = graph.rank.length - 1; vertex >= 0; vertex--) {
     if (!consumersOf(graph, vertex).length) stack.push(vertex);
   }
   for (let vertex = stack.pop(); vertex !== undefined; vertex = stack.pop()) {
-    if (seen[vertex]) continue;
-    seen[vertex] = 1;
+    if (visited[vertex]) continue;
+    visited[vertex] = 1;
     columns[graph.rank[vertex]].push(vertex);
-    const before = graph.before[vertex];
+    const before = graph.incoming[vertex];
     for (let at = before.length - 1; at >= 0; at--) stack.push(graph.owner[before[at]]);
   }
   return columns;
@@ -99,22 +99,22 @@ function walkBack(graph) {
  */
 export function countCrossings(graph) {
   let total = 0;
-  const place = new Int32Array(graph.owner.length); // by outlet
+  const position = new Int32Array(graph.owner.length); // by outlet
   const tree = new Int32Array(graph.owner.length + 1);
   const origins = new Int32Array(graph.wire.length + graph.rank.length); // at least the number of links
   for (let right = 1; right < graph.columns.length; right++) {
     let count = 0;
-    for (const vertex of graph.columns[right - 1]) for (const outlet of graph.outlets[vertex]) place[outlet] = ++count;
+    for (const vertex of graph.columns[right - 1]) for (const outlet of graph.outlets[vertex]) position[outlet] = ++count;
     if (count < 2) continue;
     let ordered = true;
-    let met = 0;
+    let linkCount = 0;
     for (const vertex of graph.columns[right]) {
-      for (const outlet of graph.before[vertex]) {
-        if (met && origins[met - 1] > place[outlet]) ordered = false;
-        origins[met++] = place[outlet];
+      for (const outlet of graph.incoming[vertex]) {
+        if (linkCount && origins[linkCount - 1] > position[outlet]) ordered = false;
+        origins[linkCount++] = position[outlet];
       }
     }
-    if (!ordered) total += countInversions(origins.subarray(0, met), tree.subarray(0, count + 1).fill(0));
+    if (!ordered) total += countInversions(origins.subarray(0, linkCount), tree.subarray(0, count + 1).fill(0));
   }
   return total;
 }
@@ -143,16 +143,16 @@ function countInversions(origins, tree) {
  * @param {number[] | null} fixed null: ignore the links
  * @param {Ends} ends output
  */
-function endsBefore(graph, column, fixed, { start, stop, places }) {
+function positionsBefore(graph, column, fixed, { start, stop, places }) {
   let links = 0;
   for (const vertex of column) {
     start[vertex] = stop[vertex] = links;
-    links += graph.before[vertex].length;
+    links += graph.incoming[vertex].length;
   }
   let at = 0;
   for (const vertex of fixed ?? []) {
     for (const outlet of graph.outlets[vertex]) {
-      for (const other of graph.after[outlet]) places[stop[other]++] = at;
+      for (const target of graph.outgoing[outlet]) places[stop[target]++] = at;
       at++;
     }
   }
@@ -165,7 +165,7 @@ function endsBefore(graph, column, fixed, { start, stop, places }) {
  * @param {number[] | null} fixed null: ignore the links
  * @param {Ends} ends output
  */
-function endsAfter(graph, column, fixed, { start, stop, places }) {
+function positionsAfter(graph, column, fixed, { start, stop, places }) {
   let links = 0;
   for (const vertex of column) {
     start[vertex] = stop[vertex] = links;
@@ -173,36 +173,36 @@ function endsAfter(graph, column, fixed, { start, stop, places }) {
   }
   let at = 0;
   for (const vertex of fixed ?? []) {
-    for (const outlet of graph.before[vertex]) places[stop[graph.owner[outlet]]++] = ++at;
+    for (const outlet of graph.incoming[vertex]) places[stop[graph.owner[outlet]]++] = ++at;
     at++;
   }
 }
 
 /**
- * Sort each column by where its links end in the previously sorted column; `flip` reverses ties.
+ * Sort each column by where its links end in the previously sorted column; `reverseTies` reverses ties.
  * @param {Layered} graph
- * @param {boolean} leftward
- * @param {boolean} flip
+ * @param {boolean} isLeftward
+ * @param {boolean} reverseTies
  * @param {number} steps
  * @param {{left: Ends, right: Ends, key: Float64Array}} room scratch buffers
  */
-function sweepColumns(graph, leftward, flip, steps, { left, right, key }) {
+function sweepColumns(graph, isLeftward, reverseTies, steps, { left, right, key }) {
   const { columns } = graph;
-  for (let turn = 1; turn < columns.length; turn++) {
-    const at = leftward ? columns.length - 1 - turn : turn;
+  for (let step = 1; step < columns.length; step++) {
+    const at = isLeftward ? columns.length - 1 - step : step;
     const column = columns[at];
     if (column.length === 1) continue;
-    endsBefore(graph, column, at > 0 && (steps || !leftward) ? columns[at - 1] : null, left);
-    endsAfter(graph, column, at + 1 < columns.length && (steps || leftward) ? columns[at + 1] : null, right);
-    const { start, stop, places } = leftward ? right : left;
+    positionsBefore(graph, column, at > 0 && (steps || !isLeftward) ? columns[at - 1] : null, left);
+    positionsAfter(graph, column, at + 1 < columns.length && (steps || isLeftward) ? columns[at + 1] : null, right);
+    const { start, stop, places } = isLeftward ? right : left;
     for (const vertex of column) {
       let sum = 0;
       for (let end = start[vertex]; end < stop[vertex]; end++) sum += places[end];
       key[vertex] = sum / (stop[vertex] - start[vertex]); // NaN if there are none
     }
-    followFellows(graph, column, key);
-    if (flip) column.reverse();
-    if (column.some((vertex, place) => place && key[vertex] < key[column[place - 1]])) {
+    assignMissingKeys(graph, column, key);
+    if (reverseTies) column.reverse();
+    if (column.some((vertex, index) => index && key[vertex] < key[column[index - 1]])) {
       column.sort((one, two) => key[one] - key[two]);
     }
     swapNeighbours(column, left, right, steps * column.length);
@@ -215,19 +215,19 @@ function sweepColumns(graph, leftward, flip, steps, { left, right, key }) {
  * @param {number[]} column
  * @param {Float64Array} key by vertex, NaN for none
  */
-function followFellows(graph, column, key) {
+function assignMissingKeys(graph, column, key) {
   if (!column.some((vertex) => Number.isNaN(key[vertex]))) return;
   /** @type {Map<number, number[]>} */
-  const fellows = new Map();
+  const fellowPositions = new Map();
   let above = Infinity;
   for (const vertex of column) {
     const at = key[vertex];
     if (Number.isNaN(at)) continue;
     above = min(above, at);
     for (const consumer of consumersOf(graph, vertex)) {
-      const ats = fellows.get(consumer);
-      if (ats) ats.push(at);
-      else fellows.set(consumer, [at]);
+      const positions = fellowPositions.get(consumer);
+      if (positions) positions.push(at);
+      else fellowPositions.set(consumer, [at]);
     }
   }
   if (above === Infinity) above = 0;
@@ -235,7 +235,7 @@ function followFellows(graph, column, key) {
     if (Number.isNaN(key[vertex])) {
       const means = [];
       for (const consumer of consumersOf(graph, vertex)) {
-        const ats = fellows.get(consumer);
+        const ats = fellowPositions.get(consumer);
         if (ats) means.push(meanOf(ats));
       }
       key[vertex] = means.length ? meanOf(means) : above;
@@ -268,8 +268,8 @@ function swapNeighbours(column, left, right, steps) {
     const upper = column[at];
     const lower = column[at + 1];
     const gain =
-      pairsBelow(left, upper, lower) - pairsBelow(left, lower, upper) +
-      pairsBelow(right, upper, lower) - pairsBelow(right, lower, upper);
+      countPairsBelow(left, upper, lower) - countPairsBelow(left, lower, upper) +
+      countPairsBelow(right, upper, lower) - countPairsBelow(right, lower, upper);
     if (gain > 0) {
       column[at] = lower;
       column[at + 1] = upper;
@@ -285,7 +285,7 @@ function swapNeighbours(column, left, right, steps) {
  * @param {number} two
  * @returns {number}
  */
-function pairsBelow({ start, stop, places }, one, two) {
+function countPairsBelow({ start, stop, places }, one, two) {
   if (start[one] === stop[one] || start[two] === stop[two] || places[stop[one] - 1] <= places[start[two]]) return 0;
   let total = 0;
   let above = start[two];

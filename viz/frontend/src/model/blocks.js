@@ -27,8 +27,8 @@
  * Compute the visible items and wires. Block 0 counts as open.
  * @param {Graph} graph @param {ReadonlySet<number>} expanded @returns {Visible}
  */
-export function visible(graph, expanded) {
-  const cover = covers(graph, expanded);
+export function visibleItems(graph, expanded) {
+  const cover = outermostClosed(graph, expanded);
   const itemOf = new Int32Array(graph.count);
   const itemOfBlock = new Int32Array(graph.blocks.length).fill(-1);
   /** @type {Item[]} */
@@ -53,11 +53,11 @@ export function visible(graph, expanded) {
  * Return for each block the outermost closed block around it, itself included; -1 if there is none.
  * @param {Graph} graph @param {ReadonlySet<number>} expanded
  */
-export function covers(graph, expanded) {
+export function outermostClosed(graph, expanded) {
   const cover = new Int32Array(graph.blocks.length).fill(-1);
   for (let block = 1; block < cover.length; block += 1) {
-    const around = cover[graph.blocks[block].outer];
-    cover[block] = around >= 0 ? around : expanded.has(block) ? -1 : block;
+    const outer = cover[graph.blocks[block].outer];
+    cover[block] = outer >= 0 ? outer : expanded.has(block) ? -1 : block;
   }
   return cover;
 }
@@ -76,9 +76,9 @@ function wiresBetween(graph, items, itemOf) {
     const closed = items[to].block >= 0;
     const bundled = closed && items[from].block >= 0;
     const key = (bundled ? -1 - from : operand) * items.length + to;
-    const known = closed ? merged.get(key) : undefined;
-    if (known) {
-      known.edges.push(edge);
+    const existing = closed ? merged.get(key) : undefined;
+    if (existing) {
+      existing.edges.push(edge);
       continue;
     }
     const wire = { from, to, value: bundled ? -1 : operand, edges: [edge] };
@@ -91,54 +91,54 @@ function wiresBetween(graph, items, itemOf) {
 /**
  * Choose the blocks to open initially: from the outside in, while at most `budget` items are visible. Blocks whose
  * names differ only in digits, and whose outer blocks do, are opened together or not at all; a fold opens only with its
- * contents. Mirrors start_expanded of minigrad_viz/trace/visible.py.
+ * contents. Mirrors `initially_open` of minigrad_viz/trace/visibility.py.
  * @param {Graph} graph @param {number} [budget] @returns {Set<number>}
  */
 export function startExpanded(graph, budget = 150) {
   const { blocks } = graph;
-  const inside = new Int32Array(blocks.length);
-  for (const block of graph.block) inside[block] += 1;
-  for (let block = 1; block < blocks.length; block += 1) inside[blocks[block].outer] += 1;
-  const group = groupsOf(blocks);
-  const more = new Int32Array(blocks.length);
-  for (let block = 1; block < blocks.length; block += 1) more[group[block]] += inside[block] - 1;
-  const opened = new Set([0]);
+  const nodeCounts = new Int32Array(blocks.length);
+  for (const block of graph.block) nodeCounts[block] += 1;
+  for (let block = 1; block < blocks.length; block += 1) nodeCounts[blocks[block].outer] += 1;
+  const group = blockGroups(blocks);
+  const growth = new Int32Array(blocks.length);
+  for (let block = 1; block < blocks.length; block += 1) growth[group[block]] += nodeCounts[block] - 1;
+  const open = new Set([0]);
   const closed = new Set();
-  let shown = inside[0];
+  let itemCount = nodeCounts[0];
   for (let block = 1; block < blocks.length; block += 1) {
-    if (!opened.has(blocks[block].outer) || closed.has(group[block])) continue;
-    if (shown + more[group[block]] > budget) {
+    if (!open.has(blocks[block].outer) || closed.has(group[block])) continue;
+    if (itemCount + growth[group[block]] > budget) {
       closed.add(group[block]);
       continue;
     }
-    opened.add(block);
-    shown += more[group[block]];
-    more[group[block]] = 0; // the entire group is counted
+    open.add(block);
+    itemCount += growth[group[block]];
+    growth[group[block]] = 0; // the entire group is counted
   }
-  return opened;
+  return open;
 }
 
 /**
  * Return a group index for each block; the blocks of a group are opened together.
  * @param {import("../base/types.js").Block[]} blocks
  */
-function groupsOf(blocks) {
+function blockGroups(blocks) {
   /** @type {Map<string, number>} */
-  const numbers = new Map();
+  const indices = new Map();
   const group = new Int32Array(blocks.length);
   for (let block = 1; block < blocks.length; block += 1) {
     const { outer, name } = blocks[block];
     group[block] = group[outer];
     if (blocks[outer].kind === "fold") continue;
     const key = `${group[outer]} ${name.replace(/[0-9₀-₉]+/g, "#")}`;
-    group[block] = numbers.get(key) ?? numbers.size + 1;
-    numbers.set(key, group[block]);
+    group[block] = indices.get(key) ?? indices.size + 1;
+    indices.set(key, group[block]);
   }
   return group;
 }
 
 /** Return a block and its ancestors, except for block 0. @param {Graph} graph @param {number} block */
-export function outwards({ blocks }, block) {
+export function ancestorsOf({ blocks }, block) {
   const path = [];
   for (let at = block; at > 0; at = blocks[at].outer) path.push(at);
   return path;
@@ -148,8 +148,8 @@ export function outwards({ blocks }, block) {
  * Open all blocks around a node.
  * @param {Graph} graph @param {ReadonlySet<number>} expanded @param {number} node
  */
-export function reveal(graph, expanded, node) {
-  return new Set([...expanded, ...outwards(graph, graph.block[node])]);
+export function openAround(graph, expanded, node) {
+  return new Set([...expanded, ...ancestorsOf(graph, graph.block[node])]);
 }
 
 /**

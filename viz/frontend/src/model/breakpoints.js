@@ -3,10 +3,10 @@
  * fires at fixed positions of a timeline, in either direction.
  */
 
-import { runOf } from "./history.js";
-import { abs, finite, max } from "../base/math.js";
+import { currentRun } from "./history.js";
+import { abs, isFinite, max } from "../base/math.js";
 import { plainDigits, shortenName } from "../base/notation.js";
-import { outermost, pathOf } from "./search.js";
+import { outermostMatch, blockPath } from "./search.js";
 
 /** @typedef {import("../base/types.js").Playback} Playback */
 /** @typedef {import("../base/types.js").BreakpointSpec} BreakpointSpec */
@@ -30,7 +30,7 @@ export function breakpoint({ kind, value }) {
     throw new Error("The limit must be a non-negative number, as in “|grad| > 10”.");
   }
   return {
-    text: textOfBreakpoint(kind, value),
+    text: describeBreakpoint(kind, value),
     /** @param {Playback} playback */
     on: (playback) => make(playback, value),
   };
@@ -59,7 +59,7 @@ export function nextStop(playback, specs, direction) {
  * @param {BreakpointSpec[]} specs
  * @param {number} [position]
  */
-export function firing(playback, specs, position = playback.position) {
+export function firingBreakpoints(playback, specs, position = playback.position) {
   return specs.filter((spec) => breakpoint(spec).on(playback)(position));
 }
 
@@ -69,13 +69,13 @@ export function firing(playback, specs, position = playback.position) {
  * @param {Playback} playback
  * @param {number} node
  */
-export function runTo({ timeline, position }, node) {
+export function runToPosition({ timeline, position }, node) {
   const [computed, final] = [timeline.computedAt(node), timeline.finalAt(node)];
   return computed > position || final < 0 ? computed : final;
 }
 
 /** @param {import("../base/types.js").BreakpointKind} kind @param {string | number | null} value */
-function textOfBreakpoint(kind, value) {
+function describeBreakpoint(kind, value) {
   if (kind === "not-finite") return "NaN or Inf";
   if (kind === "second-contribution") return "second contribution";
   return kind === "gradient-above" ? `|grad| > ${value}` : `${kind} ${shortenName(String(value).trim(), 60)}`;
@@ -98,7 +98,7 @@ const TESTS = {
  * @param {Playback} playback
  * @param {number} position
  */
-function worker({ graph, timeline }, position) {
+function activeNodeAt({ graph, timeline }, position) {
   const edge = timeline.edgeAt(position);
   return edge < 0 ? timeline.nodeAt(position) : graph.result[edge];
 }
@@ -109,13 +109,13 @@ function worker({ graph, timeline }, position) {
  */
 function whereOp(playback, value) {
   const { graph, timeline } = playback;
-  const wanted = String(value).trim().toLowerCase();
-  const ops = graph.ops.map(({ name }) => name.toLowerCase() === wanted);
+  const opName = String(value).trim().toLowerCase();
+  const ops = graph.ops.map(({ name }) => name.toLowerCase() === opName);
   return (position) => {
     if (timeline.kindAt(position) === "start" || timeline.kindAt(position) === "seed") return false;
-    const node = worker(playback, position);
-    const begins = timeline.kindAt(position - 1) !== "edge" || worker(playback, position - 1) !== node;
-    return ops[graph.op[node]] === true && begins;
+    const node = activeNodeAt(playback, position);
+    const isFirst = timeline.kindAt(position - 1) !== "edge" || activeNodeAt(playback, position - 1) !== node;
+    return ops[graph.op[node]] === true && isFirst;
   };
 }
 
@@ -124,12 +124,12 @@ function whereOp(playback, value) {
  * @type {(p: Playback, v: any) => Test}
  */
 function whereName({ graph, timeline }, value) {
-  const wanted = plainDigits(String(value).trim());
+  const target = plainDigits(String(value).trim());
   /** @type {Set<number>} */
   const nodes = new Set();
   for (let node = 0; node < graph.count; node += 1) {
     const name = graph.names[node] ?? `v${node}`;
-    if (plainDigits(name) === wanted) nodes.add(node);
+    if (plainDigits(name) === target) nodes.add(node);
   }
   return (position) => nodes.has(timeline.nodeAt(position));
 }
@@ -137,17 +137,17 @@ function whereName({ graph, timeline }, value) {
 /** Fires where such a scope is entered, forward and backward. @type {(p: Playback, v: any) => Test} */
 function whereScope(playback, value) {
   const { graph, timeline } = playback;
-  const wanted = String(value).trim();
+  const target = String(value).trim();
   const matches = graph.blocks.map((block, at) => {
-    const path = pathOf(graph, at);
-    return at > 0 && (block.name === wanted || path === wanted || path.endsWith(`/${wanted}`));
+    const path = blockPath(graph, at);
+    return at > 0 && (block.name === target || path === target || path.endsWith(`/${target}`));
   });
-  const inside = outermost(graph.blocks, matches);
-  const scopeAt = (/** @type {number} */ position) => inside[graph.block[worker(playback, position)]];
+  const inside = outermostMatch(graph.blocks, matches);
+  const scopeAt = (/** @type {number} */ position) => inside[graph.block[activeNodeAt(playback, position)]];
   return (position) => {
     if (position === 0 || scopeAt(position) < 0) return false;
-    const begins = position === 1 || position === timeline.seed;
-    return begins || scopeAt(position) !== scopeAt(position - 1);
+    const isFirst = position === 1 || position === timeline.seed;
+    return isFirst || scopeAt(position) !== scopeAt(position - 1);
   };
 }
 
@@ -156,8 +156,8 @@ function whereGradient(playback, value) {
   const { seed } = playback.timeline;
   return (position) => {
     if (seed < 0 || position < seed) return false;
-    const total = position === seed ? playback.moment(seed).total : runOf(playback).total[position - seed - 1];
-    return largest(total) > value;
+    const total = position === seed ? playback.moment(seed).total : currentRun(playback).total[position - seed - 1];
+    return maxMagnitude(total) > value;
   };
 }
 
@@ -166,11 +166,11 @@ function whereNotFinite(playback) {
   const { timeline } = playback;
   return (position) => {
     const kind = timeline.kindAt(position);
-    if (kind === "forward") return isBroken(playback.numbers.value[timeline.nodeAt(position)]);
+    if (kind === "forward") return hasNonFinite(playback.numbers.value[timeline.nodeAt(position)]);
     if (kind !== "edge") return false;
     const k = position - timeline.seed - 1;
-    const { contribution, total } = runOf(playback);
-    return isBroken(contribution[k]) || isBroken(total[k]);
+    const { contribution, total } = currentRun(playback);
+    return hasNonFinite(contribution[k]) || hasNonFinite(total[k]);
   };
 }
 
@@ -185,14 +185,14 @@ function whereAdded(playback) {
 }
 
 /** Return the largest magnitude in `x`; 0 if it is unknown. @param {Quantity | null} x */
-function largest(x) {
+function maxMagnitude(x) {
   if (x === null) return 0;
   if (typeof x === "number") return abs(x);
   return x.inf ? Infinity : max(abs(x.min ?? 0), abs(x.max ?? 0));
 }
 
 /** Whether `x` contains a NaN or an infinity. @param {Quantity | null} x */
-function isBroken(x) {
+function hasNonFinite(x) {
   if (x === null) return false;
-  return typeof x === "number" ? !finite(x) : x.nan > 0 || x.inf > 0;
+  return typeof x === "number" ? !isFinite(x) : x.nan > 0 || x.inf > 0;
 }

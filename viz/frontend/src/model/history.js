@@ -3,9 +3,9 @@
  * depends on the position alone, so stepping back is exact and a jump costs as much as a step.
  */
 
-import { max, min, whole } from "../base/math.js";
-import { pretty } from "../base/notation.js";
-import { BLOCKED, BROKEN, CONSTANT, LEAF, OP, grouped } from "./trace.js";
+import { max, min, isInteger } from "../base/math.js";
+import { formatPretty } from "../base/notation.js";
+import { BLOCKED, BROKEN, CONSTANT, LEAF, OP, groupIndices } from "./trace.js";
 
 /** @typedef {import("../base/types.js").Graph} Graph */
 /** @typedef {import("../base/types.js").Timeline} Timeline */
@@ -19,21 +19,21 @@ import { BLOCKED, BROKEN, CONSTANT, LEAF, OP, grouped } from "./trace.js";
  * @param {import("../base/types.js").Run | null} [run] of `graph.numbers.runs`, the first by default; null: forward only
  * @returns {Timeline}
  */
-export function timeline(graph, run = graph.numbers.runs[0] ?? null) {
-  const plays = run !== null && !(graph.state[run.root] === BLOCKED && run.edge.length === 0);
-  const { root, edge } = plays ? run : { root: -1, edge: new Int32Array(0) };
+export function createTimeline(graph, run = graph.numbers.runs[0] ?? null) {
+  const hasPass = run !== null && !(graph.state[run.root] === BLOCKED && run.edge.length === 0);
+  const { root, edge } = hasPass ? run : { root: -1, edge: new Int32Array(0) };
   const { order, computed } = opsInOrder(graph);
   const forward = order.length;
   const seed = root < 0 ? -1 : forward + 1;
   const last = root < 0 ? forward : seed + edge.length;
-  const events = grouped(edge.map((over) => graph.operand[over]), graph.count);
+  const events = groupIndices(edge.map((over) => graph.operand[over]), graph.count);
   const passed = new Int32Array(graph.edgeCount).fill(-1);
   for (let k = 0; k < edge.length; k += 1) passed[edge[k]] = seed + 1 + k;
   const edgeAt = (/** @type {number} */ p) => (p > forward + 1 ? edge[p - seed - 1] : -1);
   const resultAt = (/** @type {number} */ p) => (p > forward + 1 ? graph.result[edgeAt(p)] : -1);
   const contributions = (/** @type {number} */ node) => events.from[node + 1] - events.from[node];
   return {
-    run: plays ? graph.numbers.runs.indexOf(run) : -1,
+    run: hasPass ? graph.numbers.runs.indexOf(run) : -1,
     root,
     length: last + 1,
     last,
@@ -84,23 +84,23 @@ function opsInOrder({ count, kind }) {
  * @param {import("../base/types.js").Numbers} [numbers]
  * @returns {import("../base/types.js").Playback}
  */
-export function playback(graph, moments, numbers = graph.numbers) {
+export function createPlayback(graph, moments, numbers = graph.numbers) {
   /** @type {import("../base/types.js").Playback} */
   const self = {
     graph,
     timeline: moments,
     position: 0,
     numbers,
-    unable: () => false,
+    isUnavailable: () => false,
     seek(to) {
-      if (!whole(to) || to < 0 || to > moments.last) {
+      if (!isInteger(to) || to < 0 || to > moments.last) {
         throw new RangeError(`Position ${to} is out of range: expected 0 to ${moments.last}.`);
       }
       const from = self.position;
       self.position = to;
       return from === to ? { nodes: [], edges: [] } : changedBetween(self, min(from, to), max(from, to));
     },
-    known: (node) => (graph.how ? moments.computedAt(node) <= self.position : self.value(node) !== null),
+    isComputed: (node) => (graph.runMode ? moments.computedAt(node) <= self.position : self.value(node) !== null),
     value: (node) => (moments.computedAt(node) <= self.position ? self.numbers.value[node] : null),
     gradient: (node) => gradientAt(self, node),
     edgeState(edge) {
@@ -112,7 +112,7 @@ export function playback(graph, moments, numbers = graph.numbers) {
       return position > 0 && moments.computedAt(graph.result[edge]) === position ? "active" : "idle";
     },
     moment: (position = self.position) => momentAt(self, position),
-    sentence: () => sentenceOf(self),
+    sentence: () => describeMoment(self),
   };
   return self;
 }
@@ -151,23 +151,23 @@ function changedBetween({ graph, timeline: moments }, low, high) {
 function gradientAt(self, node) {
   const { graph, timeline: moments, position } = self;
   if (node === moments.root) {
-    const begun = position >= moments.seed;
-    return { state: begun ? "final" : "none", met: 0, of: 0, value: begun ? seedOf(self) : null };
+    const hasStarted = position >= moments.seed;
+    return { state: hasStarted ? "final" : "none", met: 0, of: 0, value: hasStarted ? seedGradient(self) : null };
   }
   const of = moments.contributions(node);
   if (of === 0) return { state: graph.state[node] === BLOCKED ? "blocked" : "none", met: 0, of, value: null };
   const arrivals = moments.arrivals(node);
   const met = position > moments.seed ? countUpTo(arrivals, position - moments.seed - 1) : 0;
   if (met === 0) return { state: "none", met, of, value: null };
-  return { state: met < of ? "partial" : "final", met, of, value: runOf(self).total[arrivals[met - 1]] };
+  return { state: met < of ? "partial" : "final", met, of, value: currentRun(self).total[arrivals[met - 1]] };
 }
 
-/** Count how many of the ascending `items` are at most `most`. @param {Int32Array} items @param {number} most */
-function countUpTo(items, most) {
+/** Count how many of the ascending `items` are at most `limit`. @param {Int32Array} items @param {number} limit */
+function countUpTo(items, limit) {
   let [low, high] = [0, items.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (items[middle] <= most) low = middle + 1;
+    if (items[middle] <= limit) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -177,13 +177,13 @@ function countUpTo(items, most) {
  * Return the initial gradient of the root: 1, or for a tensor an array of ones.
  * @param {import("../base/types.js").Playback} self
  */
-function seedOf(self) {
-  const { edge, upstream } = runOf(self);
+function seedGradient(self) {
+  const { edge, upstream } = currentRun(self);
   return edge.length ? upstream[0] : 1;
 }
 
 /** Return the backward pass of a playback. @param {import("../base/types.js").Playback} self */
-export const runOf = ({ numbers, timeline: { run } }) => numbers.runs[run];
+export const currentRun = ({ numbers, timeline: { run } }) => numbers.runs[run];
 
 // --- moments ---------------------------------------------------------------------------------------------------------
 
@@ -196,14 +196,14 @@ function momentAt(self, position) {
   const { timeline: moments, numbers } = self;
   const kind = moments.kindAt(position);
   const node = moments.nodeAt(position);
-  const nothing = { upstream: null, local: null, contribution: null, before: null, total: null };
-  const moment = { kind, node, edge: -1, value: null, ...nothing, met: 0, of: 0 };
+  const empty = { upstream: null, local: null, contribution: null, before: null, total: null };
+  const moment = { kind, node, edge: -1, value: null, ...empty, met: 0, of: 0 };
   if (kind === "forward") return { ...moment, value: numbers.value[node] };
-  if (kind === "seed") return { ...moment, total: seedOf(self) };
+  if (kind === "seed") return { ...moment, total: seedGradient(self) };
   if (kind === "start") return moment;
   const k = position - moments.seed - 1;
   const edge = moments.edgeAt(position);
-  const { upstream, contribution, total } = runOf(self);
+  const { upstream, contribution, total } = currentRun(self);
   const arrivals = moments.arrivals(node);
   const met = countUpTo(arrivals, k);
   return {
@@ -222,31 +222,31 @@ function momentAt(self, position) {
 // --- descriptions ---------------------------------------------------------------------------------------------------
 
 /** Describe the current moment for screen readers. @param {import("../base/types.js").Playback} self */
-function sentenceOf(self) {
+function describeMoment(self) {
   const { graph, timeline: moments, position } = self;
-  const { kind, node, edge, upstream, local, contribution, before, total, met, of } = self.moment();
+  const { kind, node, edge, upstream, local, contribution, before, total, met, of: count } = self.moment();
   const step = `Step ${position} of ${moments.last}, `;
-  if (kind === "start") return `${step}start: ${whatIsGiven(graph)}.`;
-  if (kind === "forward") return `${step}forward: ${computation(self, node)}`;
+  if (kind === "start") return `${step}start: ${describeStart(graph)}.`;
+  if (kind === "forward") return `${step}forward: ${describeComputation(self, node)}`;
   const name = graph.title(node);
-  if (kind === "seed") return `${step}backward: starts at ${name} with gradient ${inWords(total)}.`;
+  if (kind === "seed") return `${step}backward: starts at ${name} with gradient ${describeQuantity(total)}.`;
   const result = graph.result[edge];
-  const through = local === null ? `through ${opName(graph, result)} gives` : `times local ${pretty(local)} is`;
-  const cells = cellsIn(upstream);
-  const above = cells ? `, ${sizes(cells)},` : ` ${inWords(upstream)}`; // its values were read out when it was summed
-  const product = `Upstream${above} ${through} ${inWords(contribution)}`;
-  const way = `${step}backward: ${graph.title(result)} to ${name}. ${product}`;
-  if (of === 1) return `${way}, the gradient of ${name}.`;
-  if (met === 1) return `${way}, the gradient of ${name} so far, 1 of ${of}.`;
-  const becomes = inWords(total);
-  const sum = cellsIn(total) ? `, which becomes ${becomes}` : `: ${inWords(before)} plus ${inWords(contribution)} is ${becomes}`;
-  return `${way}, added to the gradient of ${name}${sum}, ${met} of ${of}.`;
+  const through = local === null ? `through ${opName(graph, result)} gives` : `times local ${formatPretty(local)} is`;
+  const cells = asArray(upstream);
+  const above = cells ? `, ${shapeText(cells)},` : ` ${describeQuantity(upstream)}`; // its values were read out when it was summed
+  const product = `Upstream${above} ${through} ${describeQuantity(contribution)}`;
+  const path = `${step}backward: ${graph.title(result)} to ${name}. ${product}`;
+  if (count === 1) return `${path}, the gradient of ${name}.`;
+  if (met === 1) return `${path}, the gradient of ${name} so far, 1 of ${count}.`;
+  const becomes = describeQuantity(total);
+  const sum = asArray(total) ? `, which becomes ${becomes}` : `: ${describeQuantity(before)} plus ${describeQuantity(contribution)} is ${becomes}`;
+  return `${path}, added to the gradient of ${name}${sum}, ${met} of ${count}.`;
 }
 
 /** @param {Graph} graph */
-function whatIsGiven({ kind }) {
+function describeStart({ kind }) {
   const counts = [0, 0, 0, 0];
-  for (const which of kind) counts[which] += 1;
+  for (const nodeKind of kind) counts[nodeKind] += 1;
   const [leaves, constants] = [counts[LEAF], counts[CONSTANT]];
   const texts = [];
   if (leaves) texts.push(leaves === 1 ? "1 leaf" : `${leaves} leaves`);
@@ -255,24 +255,24 @@ function whatIsGiven({ kind }) {
 }
 
 /** @param {import("../base/types.js").Playback} self @param {number} node */
-function computation({ graph, numbers }, node) {
+function describeComputation({ graph, numbers }, node) {
   const { title, kind, names } = graph;
   const operands = Array.from(graph.operand.subarray(graph.start[node], graph.start[node + 1]), (operand) => {
     const x = numbers.value[operand];
     if (x === null || (kind[operand] === CONSTANT && names[operand] === null)) return title(operand);
-    const cells = cellsIn(x);
-    return cells ? `${title(operand)} (${sizes(cells)})` : `${title(operand)} = ${inWords(x)}`;
+    const cells = asArray(x);
+    return cells ? `${title(operand)} (${shapeText(cells)})` : `${title(operand)} = ${describeQuantity(x)}`;
   });
   if (operands.length > 4) operands.splice(3, Infinity, `${operands.length - 3} more`);
   const last = operands.pop();
   const list = operands.length ? `${operands.join(", ")} and ${last}` : last;
-  const what = `${opName(graph, node)}${list ? ` of ${list}` : ""}`;
+  const text = `${opName(graph, node)}${list ? ` of ${list}` : ""}`;
   if (kind[node] !== BROKEN) {
     const value = numbers.value[node];
-    return `${what} is ${title(node)}${value === null ? ", which was not stored" : ` = ${inWords(value)}`}.`;
+    return `${text} is ${title(node)}${value === null ? ", which was not stored" : ` = ${describeQuantity(value)}`}.`;
   }
   const error = graph.notes.find((note) => note.kind === "error" && note.node === node);
-  return `${what} failed${error ? `: ${error.text}` : "."}`;
+  return `${text} failed${error ? `: ${error.text}` : "."}`;
 }
 
 /** @param {Graph} graph @param {number} node */
@@ -285,23 +285,23 @@ function opName(graph, node) {
  * @param {Quantity | null} x
  * @returns {string}
  */
-export function inWords(x) {
+export function describeQuantity(x) {
   if (x === null) return "unknown";
-  if (typeof x === "number") return pretty(x);
-  if (cellsIn(x) === null) return pretty(x.cells[0]);
+  if (typeof x === "number") return formatPretty(x);
+  if (asArray(x) === null) return formatPretty(x.cells[0]);
   const { min, max, nan, inf } = x;
-  const bad = [nan && `${nan} NaN`, inf && `${inf} infinite`].filter(Boolean).join(" and ");
-  const same = min === max && !bad;
-  const range = min === null ? "" : same ? `, all ${pretty(min)}` : ` from ${pretty(min)} to ${pretty(max)}`;
-  return `an array of ${sizes(x)}${range}${bad && `, ${bad}`}`;
+  const nonFinite = [nan && `${nan} NaN`, inf && `${inf} infinite`].filter(Boolean).join(" and ");
+  const isConstant = min === max && !nonFinite;
+  const range = min === null ? "" : isConstant ? `, all ${formatPretty(min)}` : ` from ${formatPretty(min)} to ${formatPretty(max)}`;
+  return `an array of ${shapeText(x)}${range}${nonFinite && `, ${nonFinite}`}`;
 }
 
 /** Return `x` if it is an array of more than one element. @param {Quantity | null} x */
-function cellsIn(x) {
+function asArray(x) {
   return x === null || typeof x === "number" || x.size === 1 ? null : x;
 }
 
 /** @param {import("../base/types.js").Cells} x */
-function sizes({ shape }) {
+function shapeText({ shape }) {
   return shape.join(" by ");
 }

@@ -5,8 +5,8 @@
  * No message gives the answer away: it says which numbers to use, and how.
  */
 
-import { abs, finite, floor, log10, max } from "../base/math.js";
-import { bracketed, pretty, readNumber, shorten } from "../base/notation.js";
+import { abs, isFinite, floor, log10, max } from "../base/math.js";
+import { parenthesize, formatPretty, parseDecimal, shorten } from "../base/notation.js";
 
 /** @typedef {import("../base/types.js").Playback} Playback */
 /** @typedef {import("../base/types.js").Diagnosis} Diagnosis */
@@ -21,13 +21,13 @@ import { bracketed, pretty, readNumber, shorten } from "../base/notation.js";
  * @property {number} total the answer
  * @property {string} from name of the node whose gradient is upstream
  * @property {string} to name of the node whose gradient is asked for
- * @property {string} by the local derivative, such as ∂v₅/∂a
+ * @property {string} localName the local derivative, such as ∂v₅/∂a
  * @property {{value: number, name: string}[]} factors local derivatives that upstream is a product of
  */
 
 /**
  * A mistake: its verdict, the number that it leads to, and the explanation.
- * @typedef {[Diagnosis["verdict"], number, string]} Slip
+ * @typedef {[Diagnosis["verdict"], number, string]} Mistake
  */
 
 /**
@@ -40,15 +40,15 @@ import { bracketed, pretty, readNumber, shorten } from "../base/notation.js";
 export function diagnose(answer, playback) {
   const position = questionAt(playback);
   if (position < 0) throw new Error("Nothing to predict: no backward step follows, or its gradient is an array.");
-  const question = questionFrom(playback, position);
+  const question = createQuestion(playback, position);
   const { contribution, before, total } = question;
   const scale = max(abs(before ?? 0), abs(contribution));
-  if (sameNumber(answer, total, scale)) return { verdict: "right", text: `Right: ${workedOut(question)}.` };
-  const fits = (/** @type {Slip} */ [, x]) => sameNumber(answer, x, scale) && !sameNumber(x, total, scale);
-  const slip = slipsIn(question).find(fits);
-  if (slip) return { verdict: slip[0], text: slip[2] };
-  const near = abs(answer - total) <= 0.05 * abs(total);
-  return { verdict: "wrong", text: near ? "Close: give three correct digits." : recipe(question) };
+  if (matchesDigits(answer, total, scale)) return { verdict: "right", text: `Right: ${solutionText(question)}.` };
+  const matches = (/** @type {Mistake} */ [, x]) => matchesDigits(answer, x, scale) && !matchesDigits(x, total, scale);
+  const mistake = findMistakes(question).find(matches);
+  if (mistake) return { verdict: mistake[0], text: mistake[2] };
+  const isClose = abs(answer - total) <= 0.05 * abs(total);
+  return { verdict: "wrong", text: isClose ? "Close: give three correct digits." : hintText(question) };
 }
 
 /**
@@ -58,13 +58,13 @@ export function diagnose(answer, playback) {
 export function questionAt({ timeline, position, moment }) {
   const next = max(position, timeline.seed) + 1;
   if (timeline.seed < 0 || next > timeline.last) return -1;
-  return askable(moment(next)) ? next : -1;
+  return isAskable(moment(next)) ? next : -1;
 }
 
 /** Whether all values of a moment are known scalars. @param {import("../base/types.js").Moment} moment */
-export function askable({ upstream, local, contribution, before, total, met }) {
-  const needed = met > 1 ? [upstream, local, contribution, total, before] : [upstream, local, contribution, total];
-  return needed.every((x) => typeof x === "number");
+export function isAskable({ upstream, local, contribution, before, total, met }) {
+  const required = met > 1 ? [upstream, local, contribution, total, before] : [upstream, local, contribution, total];
+  return required.every((x) => typeof x === "number");
 }
 
 /**
@@ -72,16 +72,16 @@ export function askable({ upstream, local, contribution, before, total, met }) {
  * @param {string} text
  */
 export function parseNumber(text) {
-  const written = text.trim();
-  const how = "enter a number such as −3, 0.25, 1/3 or 2e-3";
-  if (written === "") throw new Error(`The field is empty: ${how}.`);
-  if (/^[+-]?\d*,\d+$/.test(written)) throw new Error(`Use a decimal point: ${written.replace(",", ".")}.`);
-  const parts = written.split("/").map(readNumber);
-  const quoted = `“${shorten(written, 20)}”`;
-  if (parts.length > 2 || parts.includes(null)) throw new Error(`${quoted} is not a number: ${how}.`);
-  const [above, below = 1] = /** @type {number[]} */ (parts);
-  if (below === 0) throw new Error(`${quoted} divides by 0: ${how}.`);
-  return above / below;
+  const input = text.trim();
+  const advice = "enter a number such as −3, 0.25, 1/3 or 2e-3";
+  if (input === "") throw new Error(`The field is empty: ${advice}.`);
+  if (/^[+-]?\d*,\d+$/.test(input)) throw new Error(`Use a decimal point: ${input.replace(",", ".")}.`);
+  const parts = input.split("/").map(parseDecimal);
+  const quoted = `“${shorten(input, 20)}”`;
+  if (parts.length > 2 || parts.includes(null)) throw new Error(`${quoted} is not a number: ${advice}.`);
+  const [numerator, denominator = 1] = /** @type {number[]} */ (parts);
+  if (denominator === 0) throw new Error(`${quoted} divides by 0: ${advice}.`);
+  return numerator / denominator;
 }
 
 /**
@@ -90,8 +90,8 @@ export function parseNumber(text) {
  * @param {number} number
  * @param {number} [scale]
  */
-export function sameNumber(answer, number, scale = 0) {
-  if (!finite(number) || !finite(answer)) return Object.is(answer, number);
+export function matchesDigits(answer, number, scale = 0) {
+  if (!isFinite(number) || !isFinite(answer)) return Object.is(answer, number);
   const unit = 10 ** (floor(log10(abs(number))) - 2); // of the third digit; 0 for 0
   // Slightly more than half a unit, because 0.0005 is not exactly half of 0.001.
   return abs(answer - number) <= max(0.500001 * unit, 1e-9 * scale);
@@ -100,11 +100,11 @@ export function sameNumber(answer, number, scale = 0) {
 // --- questions ------------------------------------------------------------------------------------------------------
 
 /** @param {Playback} playback @param {number} position @returns {Question} */
-function questionFrom(playback, position) {
+function createQuestion(playback, position) {
   const { graph, numbers } = playback;
   const { edge, upstream, local, contribution, before, total } = playback.moment(position);
   const { title, result, operand } = graph;
-  const by = (/** @type {number} */ at) => `∂${title(result[at])}/∂${title(operand[at])}`;
+  const derivativeName = (/** @type {number} */ at) => `∂${title(result[at])}/∂${title(operand[at])}`;
   return {
     upstream: Number(upstream),
     local: Number(local),
@@ -113,8 +113,8 @@ function questionFrom(playback, position) {
     total: Number(total),
     from: title(result[edge]),
     to: title(operand[edge]),
-    by: by(edge),
-    factors: factorsBefore(playback, result[edge]).map((at) => ({ value: Number(numbers.local(at)), name: by(at) })),
+    localName: derivativeName(edge),
+    factors: pathFactors(playback, result[edge]).map((at) => ({ value: Number(numbers.local(at)), name: derivativeName(at) })),
   };
 }
 
@@ -123,7 +123,7 @@ function questionFrom(playback, position) {
  * @param {Playback} playback
  * @param {number} node
  */
-function factorsBefore({ graph, timeline, numbers }, node) {
+function pathFactors({ graph, timeline, numbers }, node) {
   const edges = [];
   let at = node;
   while (timeline.contributions(at) === 1) {
@@ -139,64 +139,64 @@ function factorsBefore({ graph, timeline, numbers }, node) {
 /**
  * List the mistakes with their numbers; single mistakes come before combined ones.
  * @param {Question} question
- * @returns {Slip[]}
+ * @returns {Mistake[]}
  */
-function slipsIn(question) {
+function findMistakes(question) {
   const { contribution, before, total, to } = question;
-  const slips = slipsInProduct(question);
-  if (before === null) return slips;
-  const has = `${to} already has ${pretty(before)}`;
+  const mistakes = findProductMistakes(question);
+  if (before === null) return mistakes;
+  const currentText = `${to} already has ${formatPretty(before)}`;
   return [
-    ["accumulation", contribution, `${pretty(contribution)} is this step's contribution. ${has}: add the two.`],
-    ["accumulation", before, `${has}. Add this step's contribution.`],
-    ...slips.map(([verdict, x, text]) => /** @type {Slip} */ ([verdict, before + x, `Check the contribution. ${text}`])),
-    ["sign", -total, `Right magnitude, wrong sign: ${has}, and the contribution has a sign too.`],
-    ...slips.map(([verdict, x, text]) => /** @type {Slip} */ ([verdict, x, `${text} And ${has}: add the two.`])),
+    ["accumulation", contribution, `${formatPretty(contribution)} is this step's contribution. ${currentText}: add the two.`],
+    ["accumulation", before, `${currentText}. Add this step's contribution.`],
+    ...mistakes.map(([verdict, x, text]) => /** @type {Mistake} */ ([verdict, before + x, `Check the contribution. ${text}`])),
+    ["sign", -total, `Right magnitude, wrong sign: ${currentText}, and the contribution has a sign too.`],
+    ...mistakes.map(([verdict, x, text]) => /** @type {Mistake} */ ([verdict, x, `${text} And ${currentText}: add the two.`])),
   ];
 }
 
 /**
  * List the mistakes in a contribution: a wrong sign or a missing factor.
  * @param {Question} question
- * @returns {Slip[]}
+ * @returns {Mistake[]}
  */
-function slipsInProduct({ upstream, local, contribution, from, by, factors }) {
+function findProductMistakes({ upstream, local, contribution, from, localName, factors }) {
   const count = ["neither is", "one of the two is", "both are"][Number(upstream < 0) + Number(local < 0)];
-  const product = `the gradient of ${from}, ${pretty(upstream)}, times ${by} = ${pretty(local)}`;
-  /** @type {Slip[]} */
-  const slips = [
+  const product = `the gradient of ${from}, ${formatPretty(upstream)}, times ${localName} = ${formatPretty(local)}`;
+  /** @type {Mistake[]} */
+  const mistakes = [
     ["sign", -contribution, `Right magnitude, wrong sign. It is ${product}, and ${count} negative.`],
     [
       "factor",
       upstream,
-      `${pretty(upstream)} is only the gradient of ${from}. Multiply it by the local derivative, ${by} = ${pretty(local)}.`,
+      `${formatPretty(upstream)} is only the gradient of ${from}. Multiply it by the local derivative, ${localName} = ${formatPretty(local)}.`,
     ],
     [
       "factor",
       local,
-      `${pretty(local)} is only the local derivative ${by}. ` +
-        `Multiply it by the upstream gradient, that of ${from}: ${pretty(upstream)}.`,
+      `${formatPretty(local)} is only the local derivative ${localName}. ` +
+        `Multiply it by the upstream gradient, that of ${from}: ${formatPretty(upstream)}.`,
     ],
   ];
   for (const { value, name } of factors) {
-    const text = `A factor is missing: ${name} = ${pretty(value)} is on the path.`;
-    if (value !== 0) slips.push(["factor", contribution / value, text]);
+    const text = `A factor is missing: ${name} = ${formatPretty(value)} is on the path.`;
+    if (value !== 0) mistakes.push(["factor", contribution / value, text]);
   }
-  return slips;
+  return mistakes;
 }
 
 // --- messages -------------------------------------------------------------------------------------------------------
 
 /** @param {Question} question */
-function workedOut({ upstream, local, contribution, before, total }) {
-  const product = `${pretty(upstream)} × ${bracketed(local, pretty)} = ${pretty(contribution)}`;
+function solutionText({ upstream, local, contribution, before, total }) {
+  const product = `${formatPretty(upstream)} × ${parenthesize(local, formatPretty)} = ${formatPretty(contribution)}`;
   if (before === null) return product;
-  return `${product}, and ${pretty(before)} + ${bracketed(contribution, pretty)} = ${pretty(total)}`;
+  return `${product}, and ${formatPretty(before)} + ${parenthesize(contribution, formatPretty)} = ${formatPretty(total)}`;
 }
 
 /** @param {Question} question */
-function recipe({ upstream, local, before, from, to, by }) {
-  const product = `Multiply the gradient of ${from}, ${pretty(upstream)}, by the local derivative ${by} = ${pretty(local)}`;
-  const sum = before === null ? "" : `, and add what ${to} already has: ${pretty(before)}`;
+function hintText({ upstream, local, before, from, to, localName }) {
+  const product = `Multiply the gradient of ${from}, ${formatPretty(upstream)}, by the local derivative ${localName} = ${formatPretty(local)}`;
+  const sum = before === null ? "" : `, and add what ${to} already has: ${formatPretty(before)}`;
   return `Not yet. ${product}${sum}.`;
 }

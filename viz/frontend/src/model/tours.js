@@ -1,11 +1,11 @@
 /** A scripted tour of a lesson: stops with captions. Python has resolved the positions; here they are checked. */
 
-import { outwards } from "./blocks.js";
-import { whole } from "../base/math.js";
+import { ancestorsOf } from "./blocks.js";
+import { isInteger } from "../base/math.js";
 
 /** @typedef {import("../base/types.js").Graph} Graph */
 /** @typedef {import("../base/types.js").Timeline} Timeline */
-/** @typedef {import("../base/types.js").Station} Station */
+/** @typedef {import("../base/types.js").TourStop} Station */
 
 /**
  * Read the stops of the tour in a trace; none if there is no tour. A stop is {at, text, select?}: a position, a
@@ -14,15 +14,15 @@ import { whole } from "../base/math.js";
  * @param {Timeline} moments
  * @returns {Station[]}
  */
-export function stationsOf(graph, moments) {
+export function readStops(graph, moments) {
   return graph.tours.map((item, i) => {
     const where = `Stop ${i + 1} of the tour`;
     const { at, text, select = null } = /** @type {Record<string, any>} */ (item ?? {});
     if (typeof text !== "string") throw new Error(`${where} has no text.`);
-    if (!whole(at) || at < 0 || at > moments.last) {
+    if (!isInteger(at) || at < 0 || at > moments.last) {
       throw new Error(`${where} is at position ${JSON.stringify(at)}: expected 0 to ${moments.last}.`);
     }
-    return { position: at, text, select, expand: select === null ? [] : openedFor(graph, select, where) };
+    return { position: at, text, select, expand: select === null ? [] : blocksToOpen(graph, select, where) };
   });
 }
 
@@ -30,11 +30,11 @@ export function stationsOf(graph, moments) {
  * Return the blocks to open for a selected block: itself and its ancestors. Selecting a node opens its blocks anyway.
  * @param {Graph} graph @param {unknown} select @param {string} where
  */
-function openedFor(graph, select, where) {
+function blocksToOpen(graph, select, where) {
   const [, kind, digits] = /^([nb])(\d+)$/.exec(String(select)) ?? [];
-  const place = Number(digits);
-  if (kind === undefined || place >= (kind === "n" ? graph.count : graph.blocks.length)) {
+  const index = Number(digits);
+  if (kind === undefined || index >= (kind === "n" ? graph.count : graph.blocks.length)) {
     throw new Error(`${where} selects ${JSON.stringify(select)}, which does not exist.`);
   }
-  return outwards(graph, kind === "b" ? place : 0);
+  return ancestorsOf(graph, kind === "b" ? index : 0);
 }

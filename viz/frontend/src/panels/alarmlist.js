@@ -2,7 +2,7 @@
 
 import { tag } from "../base/dom.js";
 import { nodeLinks } from "./inspector.js";
-import { select, tell } from "./session.js";
+import { select, notify } from "./session.js";
 
 /** @typedef {import("./session.js").Session} Session */
 /** @typedef {import("../base/types.js").Note} Note */
@@ -10,19 +10,19 @@ import { select, tell } from "./session.js";
 const ALARM_NAMES = /** @type {Record<string, string>} */ ({ nan: "NaN", inf: "Infinity", replayed: "Note" });
 
 /** @param {Session} s @param {(nodes: number[]) => void} highlight */
-export function alarms(s, highlight) {
+export function alarmsPanel(s, highlight) {
   const { notes } = s.graph;
-  const none = "No alarms: all values are finite and no gradient is stale.";
-  let reach = /** @type {import("../base/dom.js").Child[]} */ (notes.length ? [] : [none]);
+  const emptyText = "No alarms: all values are finite and no gradient is stale.";
+  let affected = /** @type {import("../base/dom.js").Child[]} */ (notes.length ? [] : [emptyText]);
   const item = (/** @type {Note} */ note) => {
-    const act = () => {
+    const onClick = () => {
       if (note.node >= 0) select(s, `n${note.node}`);
       highlight(note.nodes);
-      reach = reachOf(s, note);
-      tell(s, "panel");
+      affected = affectedLinks(s, note);
+      notify(s, "panel");
     };
     const name = ALARM_NAMES[note.kind] ?? note.kind[0].toUpperCase() + note.kind.slice(1);
-    return tag("li", {}, tag("button.alarm", { onclick: act }, tag("b", {}, `! ${name} `), note.text));
+    return tag("li", {}, tag("button.alarm", { onclick: onClick }, tag("b", {}, `! ${name} `), note.text));
   };
   const list = tag("ul.list", {}, ...notes.map(item));
   return () =>
@@ -30,12 +30,12 @@ export function alarms(s, highlight) {
       "section.panel",
       { label: "Alarms" },
       list,
-      tag("div.reach.dim", { role: "status" }, ...reach),
+      tag("div.reach.dim", { role: "status" }, ...affected),
     );
 }
 
 /** Return links to the nodes that an alarm affected. @param {Session} s @param {Note} note */
-function reachOf(s, note) {
+function affectedLinks(s, note) {
   const others = note.nodes.filter((node) => node !== note.node);
   if (!others.length) return ["It affected no other node."];
   return [

@@ -3,8 +3,8 @@
  * speed, and the output where the backward pass starts.
  */
 
-import { icon, remember, tag } from "../base/dom.js";
-import { choosePass, moveTo, setOptions, setPlaying, stepBy, stopPositions } from "./session.js";
+import { icon, memoize, tag } from "../base/dom.js";
+import { choosePass, moveTo, setOptions, setPlaying, stepBy, breakpointPositions } from "./session.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
@@ -18,7 +18,7 @@ const ICONS = {
 };
 const SPEEDS = [0.25, 0.5, 1, 2, 4].map((x) => tag("option", { value: x }, `${x}×`));
 /** @type {[import("../base/types.js").StepSize, string][]} */
-const UNITS = [
+const STEP_SIZES = [
   ["edge", "One edge per step"],
   ["op", "One operation per step, with all its edges"],
 ];
@@ -26,21 +26,21 @@ const UNITS = [
 /**
  * Create an icon button. It uses `aria-disabled`, because a disabled button would lose the focus.
  * @param {keyof typeof ICONS} name @param {string} label @param {() => void} act
- * @param {boolean} [off] @param {import("../base/dom.js").Tag} [picture]
+ * @param {boolean} [isDisabled] @param {import("../base/dom.js").Tag} [picture]
  */
-const key = (name, label, act, off, picture = ICONS[name]) =>
+const iconButton = (name, label, act, isDisabled, picture = ICONS[name]) =>
   tag(
     "button",
-    { class: `key ${name}`, label, title: label, "aria-disabled": off, onclick: act },
+    { class: `key ${name}`, label, title: label, "aria-disabled": isDisabled, onclick: act },
     picture,
   );
 
 /** @param {Session} s @param {() => void} help */
 export function controls(s, help) {
-  const ticks = remember(() => stopPositions(s));
+  const ticks = memoize(() => breakpointPositions(s));
   return () => {
     const { position } = s.playback;
-    const { last } = s.line;
+    const { last } = s.timeline;
     const [start, end] = [position === 0, position === last];
     const [word, picture] = s.playing ? ["Pause", ICONS.pause] : ["Play", ICONS.play];
     return tag(
@@ -49,30 +49,30 @@ export function controls(s, help) {
       tag(
         "div.keys",
         {},
-        key("first", "First (Home)", () => moveTo(s, 0), start),
-        key("back", "Step back (←)", () => stepBy(s, -1), start),
-        key("play", `${word} (Space)`, () => setPlaying(s, !s.playing), undefined, picture),
-        key("forward", "Step forward (→)", () => stepBy(s, 1), end),
-        key("last", "Last (End)", () => moveTo(s, last), end),
+        iconButton("first", "First (Home)", () => moveTo(s, 0), start),
+        iconButton("back", "Step back (←)", () => stepBy(s, -1), start),
+        iconButton("play", `${word} (Space)`, () => setPlaying(s, !s.playing), undefined, picture),
+        iconButton("forward", "Step forward (→)", () => stepBy(s, 1), end),
+        iconButton("last", "Last (End)", () => moveTo(s, last), end),
       ),
-      track(s, ticks(s.stops, s.playback.numbers, s.line)),
-      tag("div.switch", { role: "group", label: "Step size" }, ...UNITS.map(([unit, title]) =>
-        tag("button", { title, "aria-pressed": s.unit === unit, onclick: () => setOptions(s, s.speed, unit) }, unit),
+      scrubber(s, ticks(s.breakpoints, s.playback.numbers, s.timeline)),
+      tag("div.switch", { role: "group", label: "Step size" }, ...STEP_SIZES.map(([unit, title]) =>
+        tag("button", { title, "aria-pressed": s.stepSize === unit, onclick: () => setOptions(s, s.speed, unit) }, unit),
       )),
-      choice("Speed", SPEEDS, s.speed, (speed) => setOptions(s, speed, s.unit)),
+      dropdown("Speed", SPEEDS, s.speed, (speed) => setOptions(s, speed, s.stepSize)),
       tag("button.quiet", { label: "Help: shortcuts (?)", title: "Shortcuts (?)", onclick: help }, "?"),
-      passChoice(s),
+      outputChoice(s),
     );
   };
 }
 
 /** Create the scrubber: its phases, its breakpoints, and the position. @param {Session} s @param {number[]} ticks */
-function track(s, ticks) {
+function scrubber(s, ticks) {
   const { position } = s.playback;
-  const { last, forward } = s.line;
-  const share = (/** @type {number} */ part) => `${last ? (100 * part) / last : 0}%`;
+  const { last, forward } = s.timeline;
+  const percent = (/** @type {number} */ part) => `${last ? (100 * part) / last : 0}%`;
   const phase = (/** @type {string} */ name, /** @type {number} */ from, /** @type {number} */ to) =>
-    to > from && tag("span", { class: `phase ${name}`, style: `left:${share(from)};width:${share(to - from)}` }, name);
+    to > from && tag("span", { class: `phase ${name}`, style: `left:${percent(from)};width:${percent(to - from)}` }, name);
   return tag(
     "div.track",
     {},
@@ -83,7 +83,7 @@ function track(s, ticks) {
       max: last,
       step: 1,
       value: position,
-      style: `--split:${share(forward)}`,
+      style: `--split:${percent(forward)}`,
       label: "Position",
       "aria-valuetext": `${position} of ${last}`,
       oninput: (event) => moveTo(s, event.target.valueAsNumber),
@@ -93,7 +93,7 @@ function track(s, ticks) {
       { "aria-hidden": true },
       phase("forward", 0, forward),
       phase("backward", forward, last),
-      ...ticks.map((at) => tag("i.tick", { style: `left:${share(at)}` })),
+      ...ticks.map((at) => tag("i.tick", { style: `left:${percent(at)}` })),
     ),
     tag("span.count", {}, `${position} / ${last}`),
   );
@@ -104,7 +104,7 @@ function track(s, ticks) {
  * @param {string} label @param {import("../base/dom.js").Tag[]} options @param {number} value
  * @param {(value: number) => void} choose
  */
-const choice = (label, options, value, choose) =>
+const dropdown = (label, options, value, choose) =>
   tag(
     "select",
     { class: label.toLowerCase(), label, title: label, value, onchange: ({ target }) => choose(+target.value) },
@@ -112,8 +112,8 @@ const choice = (label, options, value, choose) =>
   );
 
 /** Create the choice of the output where the backward pass starts, if there are several. @param {Session} s */
-function passChoice(s) {
-  const { runs } = s.base;
+function outputChoice(s) {
+  const { runs } = s.recorded;
   const outputs = runs.map(({ root }, value) => tag("option", { value }, s.graph.title(root)));
-  return runs.length > 1 && tag("label", {}, "Output ", choice("Output", outputs, s.pass, (pass) => choosePass(s, pass)));
+  return runs.length > 1 && tag("label", {}, "Output ", dropdown("Output", outputs, s.pass, (pass) => choosePass(s, pass)));
 }

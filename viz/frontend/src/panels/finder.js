@@ -1,30 +1,30 @@
 /** The search panel: by name, operation, scope or source line. Enter goes to the first result. */
 
-import { submit, tag } from "../base/dom.js";
+import { onSubmit, tag } from "../base/dom.js";
 import { nodeLinks } from "./inspector.js";
 import { search } from "../model/search.js";
-import { select, tell } from "./session.js";
+import { select, notify } from "./session.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
 /** @param {Session} s @param {(nodes: number[]) => void} highlight */
-export function finder(s, highlight) {
-  let found = /** @type {number[]} */ ([]);
-  let [at, said] = [-1, ""];
-  const look = (/** @type {any} */ { target }) => {
+export function searchPanel(s, highlight) {
+  let results = /** @type {number[]} */ ([]);
+  let [current, status] = [-1, ""];
+  const onInput = (/** @type {any} */ { target }) => {
     const text = target.value.trim();
-    found = text ? search(s.graph, text) : [];
-    at = -1;
-    said = text && `${found.length} found`;
-    highlight(found);
-    tell(s, "panel");
+    results = text ? search(s.graph, text) : [];
+    current = -1;
+    status = text && `${results.length} found`;
+    highlight(results);
+    notify(s, "panel");
   };
-  const next = submit(() => {
-    if (!found.length) return;
-    at = (at + 1) % found.length;
-    said = `${at + 1} of ${found.length}`;
-    select(s, `n${found[at]}`);
-    tell(s, "panel");
+  const next = onSubmit(() => {
+    if (!results.length) return;
+    current = (current + 1) % results.length;
+    status = `${current + 1} of ${results.length}`;
+    select(s, `n${results[current]}`);
+    notify(s, "panel");
   });
   const hint = "name, operation, scope or line";
   return () =>
@@ -34,10 +34,10 @@ export function finder(s, highlight) {
       tag(
         "form",
         { onsubmit: next },
-        tag("input", { type: "search", placeholder: hint, label: "Search", oninput: look }),
+        tag("input", { type: "search", placeholder: hint, label: "Search", oninput: onInput }),
         tag("button", {}, "Next"),
-        tag("span.dim", { role: "status" }, said),
+        tag("span.dim", { role: "status" }, status),
       ),
-      tag("div.results", {}, ...nodeLinks(s, found, 40)),
+      tag("div.results", {}, ...nodeLinks(s, results, 40)),
     );
 }

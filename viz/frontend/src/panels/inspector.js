@@ -1,31 +1,31 @@
 /** The inspector, below the drawing: details of the selected node or block, or of the node of each step. */
 
-import { ruleOf } from "../drawing/cards.js";
+import { formulaLine } from "../drawing/cards.js";
 import { tag } from "../base/dom.js";
-import { activeNode, engineOf, moveTo, pick, select } from "./session.js";
-import { selectedBlock, selectedNode, setExpanded, setPlaying, setStops } from "./session.js";
-import { scalesOf } from "../drawing/heatcolour.js";
-import { heatmap, linkTo } from "../drawing/heatmap.js";
-import { outwards, toggle } from "../model/blocks.js";
-import { runTo } from "../model/breakpoints.js";
+import { activeNode, getEngine, moveTo, offerElement, select } from "./session.js";
+import { selectedBlock, selectedNode, setExpanded, setPlaying, setBreakpoints } from "./session.js";
+import { tensorScales } from "../drawing/heatcolour.js";
+import { heatmap, linkOperands } from "../drawing/heatmap.js";
+import { ancestorsOf, toggle } from "../model/blocks.js";
+import { runToPosition } from "../model/breakpoints.js";
 import { BROKEN } from "../model/trace.js";
-import { elementKey, isFree } from "../engine/keys.js";
-import { pretty } from "../base/notation.js";
-import { formulaElement, gradientText, numbersFor, opText, operandsOf, quantityText } from "./wording.js";
+import { elementKey, isEditable } from "../engine/keys.js";
+import { formatPretty } from "../base/notation.js";
+import { formulaElement, formatGradient, formulaNumbers, describeOp, operandsOf, formatQuantity } from "./momenttext.js";
 
 /** @typedef {import("./session.js").Session} Session */
 
 const KINDS = ["leaf: input or parameter", "operation", "constant", "raised an error"];
 /** The selection that follows the node of each step. */
-const STEPS = "step";
-const WAITING = "not computed yet";
+const FOLLOW_STEPS = "step";
+const NOT_COMPUTED = "not computed yet";
 
 /** @param {Session} s */
 export function inspector(s) {
   let last = -2;
   return () => {
     const block = selectedBlock(s);
-    const node = shownNode(s);
+    const node = inspectedNode(s);
     if (node !== last) s.pictures = new Map();
     last = node;
     const [title, kind, ...facts] =
@@ -34,14 +34,14 @@ export function inspector(s) {
         : node >= 0
           ? [s.graph.title(node), ...nodeFacts(s, node)]
           : ["", tag("p.dim", {}, "Nothing computed yet: press →.")];
-    const acts = tag(
+    const buttons = tag(
       "div.acts",
       { hidden: node < 0 || block >= 0 },
       tag("button", { onclick: () => runToNode(s) }, "Run to here"),
-      tag("button", { "aria-pressed": s.stops.some(isOn(s, node)), onclick: () => toggleNodeStop(s) }, "Stop here"),
+      tag("button", { "aria-pressed": s.breakpoints.some(isBreakpointOn(s, node)), onclick: () => toggleNodeBreakpoint(s) }, "Stop here"),
     );
-    const follows = s.selected === STEPS;
-    const [follow, close] = [() => select(s, STEPS), () => select(s, null)];
+    const isFollowing = s.selected === FOLLOW_STEPS;
+    const [follow, close] = [() => select(s, FOLLOW_STEPS), () => select(s, null)];
     return tag(
       "div.inspector",
       { role: "group", label: "Inspector" },
@@ -49,8 +49,8 @@ export function inspector(s) {
       tag(
         "header",
         {},
-        ...[tag("strong.title", {}, title), kind, acts],
-        tag("button.quiet", { "aria-pressed": follows, onclick: follow }, "Follow the steps"),
+        ...[tag("strong.title", {}, title), kind, buttons],
+        tag("button.quiet", { "aria-pressed": isFollowing, onclick: follow }, "Follow the steps"),
         tag("button.quiet", { label: "Close", title: "Close (Esc)", onclick: close }, "✕"),
       ),
       tag("div.facts", {}, ...facts),
@@ -59,25 +59,25 @@ export function inspector(s) {
 }
 
 /** @param {Session} s */
-export const shownNode = (s) => (selectedNode(s) < 0 ? activeNode(s) : selectedNode(s));
+export const inspectedNode = (s) => (selectedNode(s) < 0 ? activeNode(s) : selectedNode(s));
 
 /** @param {Session} s */
 function runToNode(s) {
   setPlaying(s, false);
-  moveTo(s, runTo(s.playback, shownNode(s)));
+  moveTo(s, runToPosition(s.playback, inspectedNode(s)));
 }
 
 /** Whether a breakpoint is on a node. @param {Session} s @param {number} node */
-const isOn = (s, node) => (/** @type {import("./session.js").Spec} */ stop) =>
+const isBreakpointOn = (s, node) => (/** @type {import("./session.js").Spec} */ stop) =>
   node >= 0 && stop.kind === "name" && stop.value === s.graph.title(node, Infinity);
 
 /** Set or remove a breakpoint on the inspected node. @param {Session} s */
-export function toggleNodeStop(s) {
-  const node = shownNode(s);
+export function toggleNodeBreakpoint(s) {
+  const node = inspectedNode(s);
   if (node < 0) return;
-  const is = isOn(s, node);
-  if (s.stops.some(is)) setStops(s, s.stops.filter((stop) => !is(stop)));
-  else setStops(s, [...s.stops, { kind: "name", value: s.graph.title(node, Infinity) }]);
+  const matches = isBreakpointOn(s, node);
+  if (s.breakpoints.some(matches)) setBreakpoints(s, s.breakpoints.filter((stop) => !matches(stop)));
+  else setBreakpoints(s, [...s.breakpoints, { kind: "name", value: s.graph.title(node, Infinity) }]);
 }
 
 /** Create a row: a term and its description. @param {string} term @param {...import("../base/dom.js").Child} facts */
@@ -87,10 +87,10 @@ const row = (term, ...facts) => tag("div.row", {}, tag("dt", {}, term), tag("dd"
 const nodeLink = (s, node) =>
   tag("button.link", { onclick: () => select(s, `n${node}`) }, s.graph.title(node));
 
-/** Create links to the first `most` nodes. @param {Session} s @param {number[]} nodes @param {number} most */
-export const nodeLinks = (s, nodes, most) => [
-  ...nodes.slice(0, most).flatMap((node) => [nodeLink(s, node), " "]),
-  nodes.length > most && `and ${nodes.length - most} more`,
+/** Create links to the first `maxLinks` nodes. @param {Session} s @param {number[]} nodes @param {number} maxLinks */
+export const nodeLinks = (s, nodes, maxLinks) => [
+  ...nodes.slice(0, maxLinks).flatMap((node) => [nodeLink(s, node), " "]),
+  nodes.length > maxLinks && `and ${nodes.length - maxLinks} more`,
 ];
 
 /** @param {Session} s @param {number} node */
@@ -99,18 +99,18 @@ function nodeFacts(s, node) {
   const op = graph.op[node] >= 0 ? graph.ops[graph.op[node]] : null;
   const gradient = playback.gradient(node);
   const tensor = graph.tensors.get(node);
-  const known = playback.known(node);
-  const value = known ? playback.value(node) : null;
-  const unknown = graph.kind[node] === BROKEN ? KINDS[BROKEN] : WAITING;
-  const why = s.overrides.size ? engineOf(s).why(node) : null;
+  const isKnown = playback.isComputed(node);
+  const value = isKnown ? playback.value(node) : null;
+  const unknown = graph.kind[node] === BROKEN ? KINDS[BROKEN] : NOT_COMPUTED;
+  const whatIfReason = s.overrides.size ? getEngine(s).why(node) : null;
   const attrs = Object.entries(graph.attrs.get(node) ?? {}).map(([key, text]) => `${key} = ${text}`);
-  const seen = pictures(s, node, value, gradient.value);
+  const heatmaps = createHeatmaps(s, node, value, gradient.value);
   const notes = graph.notes.filter((note) => note.node === node);
   return [
     tag(
       "p.dim.kind",
       {},
-      op ? opText(op.name) : KINDS[graph.kind[node]],
+      op ? describeOp(op.name) : KINDS[graph.kind[node]],
       tensor ? ` · ${tensor.dtype} (${tensor.shape.join(", ")})` : "",
     ),
     ...notes.map((note) => tag("p.alarm", {}, `! ${note.text}`)),
@@ -119,43 +119,43 @@ function nodeFacts(s, node) {
       {},
       row(
         "value",
-        tag("span.fw", {}, known ? quantityText(value, pretty) : unknown),
-        seen.value?.element,
+        tag("span.fw", {}, isKnown ? formatQuantity(value, formatPretty) : unknown),
+        heatmaps.value?.element,
       ),
       row(
         "gradient",
-        tag("span.bw", {}, gradientText(gradient, pretty)),
+        tag("span.bw", {}, formatGradient(gradient, formatPretty)),
         tag("small", {}, ` ${stateText(gradient)}`),
-        seen.grad?.element,
+        heatmaps.grad?.element,
       ),
-      op && row("formula", formula(s, graph.nodeFormula[node], node)),
+      op && row("formula", formulaRow(s, graph.nodeFormula[node], node)),
       attrs.length > 0 && row("args", attrs.join(", ")),
       ...linkRows(s, node),
-      ...seen.operands.map((one, i) => one && row(graph.title(operandsOf(graph, node)[i]), one.element)),
+      ...heatmaps.operands.map((one, i) => one && row(graph.title(operandsOf(graph, node)[i]), one.element)),
       graph.lines.has(node) && row("line", tag("code", {}, graph.lines.get(node))),
-      graph.block[node] > 0 && row("scope", ...crumbs(s, graph.block[node])),
-      why !== null && row("what if", why),
+      graph.block[node] > 0 && row("scope", ...scopeLinks(s, graph.block[node])),
+      whatIfReason !== null && row("what if", whatIfReason),
     ),
   ];
 }
 
 /** @param {import("../base/types.js").Gradient} gradient */
 function stateText(gradient) {
-  if (gradient.state === "none") return WAITING;
+  if (gradient.state === "none") return NOT_COMPUTED;
   if (gradient.state === "blocked") return "gets no gradient";
   return gradient.state === "final" && gradient.of > 1 ? `final, Σ of ${gradient.of}` : gradient.state;
 }
 
 /**
  * Return the heatmap of an array, reused between steps.
- * @param {Session} s @param {import("../base/types.js").Quantity | null} q @param {string} label
- * @param {Parameters<typeof heatmap>[1]} [how]
+ * @param {Session} s @param {import("../base/types.js").Quantity | null} quantity @param {string} label
+ * @param {Parameters<typeof heatmap>[1]} [options]
  */
-function picture(s, q, label, how) {
-  if (q === null || typeof q === "number" || q.size < 2) return null;
-  let made = s.pictures.get(label);
-  if (made?.cells !== q) s.pictures.set(label, (made = { cells: q, ...heatmap(q, { label, ...how }) }));
-  return made;
+function cachedHeatmap(s, quantity, label, options) {
+  if (quantity === null || typeof quantity === "number" || quantity.size < 2) return null;
+  let cached = s.pictures.get(label);
+  if (cached?.cells !== quantity) s.pictures.set(label, (cached = { cells: quantity, ...heatmap(quantity, { label, ...options }) }));
+  return cached;
 }
 
 /**
@@ -166,27 +166,27 @@ function picture(s, q, label, how) {
  * @param {import("../base/types.js").Quantity | null} value
  * @param {import("../base/types.js").Quantity | null} grad
  */
-function pictures(s, node, value, grad) {
+function createHeatmaps(s, node, value, grad) {
   const { graph } = s;
-  const scales = (s.scales ??= scalesOf(graph));
+  const scales = (s.scales ??= tensorScales(graph));
   const name = graph.title(node);
-  const from = operandsOf(graph, node);
-  const operands = from.map((one, i) =>
-    picture(s, s.playback.value(one), `operand ${i + 1}, ${graph.title(one)}`, { size: 120, scale: scales.get(one) }),
+  const operandNodes = operandsOf(graph, node);
+  const operands = operandNodes.map((one, i) =>
+    cachedHeatmap(s, s.playback.value(one), `operand ${i + 1}, ${graph.title(one)}`, { size: 120, scale: scales.get(one) }),
   );
   const shapes = {
-    operands: from.map((one) => graph.tensors.get(one)?.shape ?? []),
+    operands: operandNodes.map((one) => graph.tensors.get(one)?.shape ?? []),
     result: graph.tensors.get(node)?.shape ?? [],
   };
   const op = graph.ops[graph.op[node]];
-  const chooser = isFree(graph, node)
-    ? (/** @type {number} */ cell) => pick(s, elementKey(graph, node, cell))
+  const pickCell = isEditable(graph, node)
+    ? (/** @type {number} */ cell) => offerElement(s, elementKey(graph, node, cell))
     : undefined;
   const scale = scales.get(node);
-  const hover = op && linkTo(op, graph.attrs.get(node) ?? {}, shapes, operands);
+  const hover = op && linkOperands(op, graph.attrs.get(node) ?? {}, shapes, operands);
   return {
-    value: picture(s, value, `value of ${name}`, { size: 240, scale, hover, pick: chooser }),
-    grad: picture(s, grad, `gradient of ${name}`, { size: 240, scale }),
+    value: cachedHeatmap(s, value, `value of ${name}`, { size: 240, scale, hover, pick: pickCell }),
+    grad: cachedHeatmap(s, grad, `gradient of ${name}`, { size: 240, scale }),
     operands,
   };
 }
@@ -195,21 +195,21 @@ function pictures(s, node, value, grad) {
  * Create a formula in symbols, and below with its numbers.
  * @param {Session} s @param {number} index @param {number} node
  */
-function formula(s, index, node) {
-  if (index < 0) return tag("span", {}, ruleOf(s.graph, node));
-  const numbers = numbersFor(s, node);
+function formulaRow(s, index, node) {
+  if (index < 0) return tag("span", {}, formulaLine(s.graph, node));
+  const numbers = formulaNumbers(s, node);
   return tag(
     "div.formula",
     {},
     tag("div", {}, `${s.graph.title(node)} = `, formulaElement(s, index, node)),
     numbers &&
-      tag("div.fw", {}, "= ", formulaElement(s, index, node, numbers), ` = ${quantityText(numbers[0])}`),
+      tag("div.fw", {}, "= ", formulaElement(s, index, node, numbers), ` = ${formatQuantity(numbers[0])}`),
   );
 }
 
 /** Create the rows of a node's inputs and consumers. @param {Session} s @param {number} node */
 function linkRows(s, node) {
-  const uses = [...s.graph.outs(node)].map((edge) => s.graph.result[edge]);
+  const uses = [...s.graph.outgoing(node)].map((edge) => s.graph.result[edge]);
   return [
     ["inputs", operandsOf(s.graph, node)],
     ["used in", uses],
@@ -223,8 +223,8 @@ function linkRows(s, node) {
  * Create links to the scopes around a block, outermost first; each opens and closes its scope.
  * @param {Session} s @param {number} block
  */
-function crumbs(s, block) {
-  const path = outwards(s.graph, block).reverse();
+function scopeLinks(s, block) {
+  const path = ancestorsOf(s.graph, block).reverse();
   return path.flatMap((at, i) => [i ? " › " : "", blockLink(s, at)]);
 }
 
@@ -252,7 +252,7 @@ export function toggleBlock(s, block) {
   setExpanded(s, toggle(s.graph, s.expanded, block));
   if (s.expanded.has(block)) return;
   const node = selectedNode(s);
-  if (outwards(s.graph, s.graph.block[node]).includes(block)) select(s, `b${block}`);
+  if (ancestorsOf(s.graph, s.graph.block[node]).includes(block)) select(s, `b${block}`);
 }
 
 /** @param {Session} s @param {number} block */
@@ -273,7 +273,7 @@ function blockFacts(s, block) {
       {},
       inside > 0 && row("nodes", String(inside)),
       about && row("about", about),
-      outer > 0 && row("scope", ...crumbs(s, outer)),
+      outer > 0 && row("scope", ...scopeLinks(s, outer)),
       row("", blockLink(s, block)),
     ),
     tag("p.dim", {}, `E opens and closes ${name}.`),

@@ -4,8 +4,8 @@
  */
 
 import { h } from "../base/dom.js";
-import { wayOf } from "../drawing/roving.js";
-import { shownNode, toggleBlock, toggleNodeStop } from "./inspector.js";
+import { keyDirection } from "../drawing/navigation.js";
+import { inspectedNode, toggleBlock, toggleNodeBreakpoint } from "./inspector.js";
 import { moveTo, select, selectedBlock, setPlaying, stepBy } from "./session.js";
 
 /** @typedef {import("./session.js").Session} Session */
@@ -23,13 +23,13 @@ const KEYS = [
     ArrowRight: (s, parts, unit) => stepBy(s, 1, unit),
   }],
   ["Shift ← →", "step by an operation", {}],
-  ["Home End", "first, last", { Home: (s) => moveTo(s, 0), End: (s) => moveTo(s, s.line.last) }],
+  ["Home End", "first, last", { Home: (s) => moveTo(s, 0), End: (s) => moveTo(s, s.timeline.last) }],
   ["Space", "play, pause; in a tour: continue", {
     " ": (s, { tour }) => (tour.running ? tour.next() : setPlaying(s, !s.playing)),
   }],
   ["Alt ← → ↑ ↓", "move along the edges; Enter selects the node", {}],
-  ["B", "breakpoint on the inspected node", { b: toggleNodeStop }],
-  ["E", "expand or collapse the block", { e: toggleBlockAt }],
+  ["B", "breakpoint on the inspected node", { b: toggleNodeBreakpoint }],
+  ["E", "expand or collapse the block", { e: toggleCurrentBlock }],
   ["+ − 0", "zoom in, zoom out; fit, and back", {
     "+": (s, { drawing }) => drawing.view.zoom(1.25),
     "-": (s, { drawing }) => drawing.view.zoom(0.8),
@@ -51,7 +51,7 @@ const KEYS = [
 ];
 
 /** Create the help dialog. */
-export function helpOverlay() {
+export function helpDialog() {
   const rows = KEYS.filter(([keys]) => keys).map(([keys, text]) =>
     h("div.row", {}, h("dt", {}, h("kbd", {}, keys)), h("dd", {}, text)),
   );
@@ -66,15 +66,15 @@ export function helpOverlay() {
 }
 
 /** Return the action of a key, or undefined. @param {string} key @returns {Act | undefined} */
-function meaning(key) {
+function keyAction(key) {
   const name = key.length === 1 ? key.toLowerCase() : key;
   return KEYS.find(([, , acts]) => Object.hasOwn(acts, name))?.[2][name];
 }
 
 /** Open or close the selected block, or the one around the inspected node. @param {Session} s */
-export function toggleBlockAt(s) {
+export function toggleCurrentBlock(s) {
   const chosen = selectedBlock(s);
-  const block = chosen < 0 ? s.graph.block[shownNode(s)] : chosen;
+  const block = chosen < 0 ? s.graph.block[inspectedNode(s)] : chosen;
   if (block > 0) toggleBlock(s, block);
 }
 
@@ -84,15 +84,15 @@ export function pressKey(s, parts, event) {
   const target = /** @type {HTMLElement} */ (event.composedPath()[0]);
   if (parts.dialog.open) return event.stopPropagation();
   if (event.altKey) return walk(parts, event);
-  if (event.key === "Enter" && submit(target)) return event.preventDefault();
-  if (!free(target, event.key)) return;
-  const act = meaning(event.key);
+  if (event.key === "Enter" && submitForm(target)) return event.preventDefault();
+  if (!isUnusedBy(target, event.key)) return;
+  const act = keyAction(event.key);
   if (!act) return;
   event.preventDefault();
   event.stopPropagation();
   const item = "be".includes(event.key.toLowerCase()) ? target.closest("[data-id]") : null;
   if (item) select(s, item.getAttribute("data-id"));
-  act(s, parts, event.shiftKey ? "op" : s.unit, parts.drawing.place.contains(target));
+  act(s, parts, event.shiftKey ? "op" : s.stepSize, parts.drawing.place.contains(target));
 }
 
 /**
@@ -100,25 +100,25 @@ export function pressKey(s, parts, event) {
  * @param {any} parts @param {KeyboardEvent} event
  */
 function walk(parts, event) {
-  const way = wayOf(event.key);
-  if (!way) return;
+  const direction = keyDirection(event.key);
+  if (!direction) return;
   event.preventDefault();
   event.stopPropagation();
-  parts.drawing.view.walk(way);
+  parts.drawing.view.walk(direction);
 }
 
 /**
  * Submit a form on Enter, for pages that suppress the default action, as JupyterLab does around its outputs.
  * @param {HTMLElement} target @returns {boolean} whether there is a form
  */
-function submit(target) {
+function submitForm(target) {
   const form = target.localName === "input" && /** @type {HTMLInputElement} */ (target).form;
   if (form) form.requestSubmit();
   return Boolean(form);
 }
 
 /** Whether an element leaves a key to the player. @param {HTMLElement} target @param {string} key */
-function free(target, key) {
+function isUnusedBy(target, key) {
   if (key === "Escape") return true;
   const tag = target.localName;
   if (tag === "button") return key !== " " && key !== "Enter";

@@ -1,6 +1,6 @@
 /** The CSS of the player around the drawing; `$ink` is a palette colour. Below 740 pixels it has one column. */
 
-import { cssOf } from "../drawing/style.js";
+import { expandColours } from "../drawing/style.js";
 
 const SHELL_RULES = `
 :host{display:block;container-type:inline-size;color:$ink;font:14px/1.45 $font;text-align:left}
@@ -152,4 +152,4 @@ kbd{font:600 13px $font}
 `;
 
 /** Return the CSS of the player, for its shadow root. */
-export const shellStyle = () => cssOf(SHELL_RULES);
+export const shellStyle = () => expandColours(SHELL_RULES);

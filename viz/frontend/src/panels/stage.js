@@ -1,94 +1,94 @@
 /** The container of the drawing and its minimap. */
 
-import { collapseAll, expandAll, visible } from "../model/blocks.js";
+import { collapseAll, expandAll, visibleItems } from "../model/blocks.js";
 import { h, tag } from "../base/dom.js";
-import { shownNode, toggleBlock } from "./inspector.js";
-import { asked } from "./predicting.js";
+import { inspectedNode, toggleBlock } from "./inspector.js";
+import { questionPosition } from "./prediction.js";
 import { minimap } from "../drawing/minimap.js";
-import { firstIn, scene } from "../drawing/scene.js";
+import { firstNodeIn, scene } from "../drawing/scene.js";
 import { select, selectedBlock, setExpanded } from "./session.js";
-import { drawingView } from "../drawing/view.js";
+import { createView } from "../drawing/view.js";
 import { READABLE } from "../drawing/viewport.js";
 
 /** @typedef {import("./session.js").Session} Session */
 /** @typedef {import("../drawing/scene.js").Scene} Scene */
-/** @typedef {ReturnType<typeof drawingView>} View */
-/** @typedef {{view: View, drawing: Scene}} Look both are there from the first `update` on */
+/** @typedef {ReturnType<typeof createView>} View */
+/** @typedef {{view: View, drawing: Scene}} StageState both are there from the first `update` on */
 
-const MANY = 100; // items: more do not fit with large cards
-const MOST_OPEN = 5000; // nodes up to which opening all blocks is useful
+const MAX_LARGE_ITEMS = 100; // items: more do not fit with large cards
+const MAX_EXPANDED = 5000; // nodes up to which opening all blocks is useful
 
 /** @param {Session} s */
 export function stage(s) {
-  const place = h("div.place");
+  const container = h("div.place");
   const listeners = {
     select: (/** @type {string | null} */ id) => select(s, id),
     toggle: (/** @type {number} */ block) => toggleBlock(s, block),
   };
-  const element = h("div.canvas", {}, place);
-  const look = /** @type {Look} */ (/** @type {unknown} */ ({ view: null, drawing: null }));
-  const maps = mapOf(s, element, look);
+  const element = h("div.canvas", {}, container);
+  const state = /** @type {StageState} */ (/** @type {unknown} */ ({ view: null, drawing: null }));
+  const maps = createMinimap(s, element, state);
   return {
     element,
-    place,
-    zoom: zoomButtons(s, () => look.view),
+    place: container,
+    zoom: zoomButtons(s, () => state.view),
     get view() {
-      return look.view;
+      return state.view;
     },
-    /** @param {string} what @param {any} changed */
-    update(what, changed) {
-      const fresh = !look.view || what === "expanded" || what === "pass";
-      if (fresh) build(s, place, look, maps, listeners);
+    /** @param {string} change @param {any} changed */
+    update(change, changed) {
+      const isRebuilt = !state.view || change === "expanded" || change === "pass";
+      if (isRebuilt) updateDrawing(s, container, state, maps, listeners);
       maps.active();
-      if (what === "moved") look.view.update(changed);
-      if (what === "numbers" && !fresh) look.view.renumber();
-      const next = asked(s);
-      if (next >= 0) look.view.reveal(look.drawing.items[look.drawing.itemOf(s.line.nodeAt(next))].id);
-      if (what !== "selected" && what !== "expanded") return;
-      look.view.select(s.selected);
-      const id = s.selected || what === "expanded" ? shownItem(s, look.drawing) : null;
-      if (id !== null) look.view.reveal(id);
+      if (change === "moved") state.view.update(changed);
+      if (change === "numbers" && !isRebuilt) state.view.renumber();
+      const next = questionPosition(s);
+      if (next >= 0) state.view.reveal(state.drawing.items[state.drawing.itemOf(s.timeline.nodeAt(next))].id);
+      if (change !== "selected" && change !== "expanded") return;
+      state.view.select(s.selected);
+      const id = s.selected || change === "expanded" ? shownItem(s, state.drawing) : null;
+      if (id !== null) state.view.reveal(id);
     },
     /** Repaint after a theme change. */
     repaint() {
-      look.view?.update(null);
+      state.view?.update(null);
     },
     destroy() {
       maps.watch?.disconnect();
-      look.view?.destroy();
+      state.view?.destroy();
     },
   };
 }
 
 /**
  * Create the minimap below the drawing, and keep it in sync.
- * @param {Session} s @param {HTMLElement} element @param {Look} look
+ * @param {Session} s @param {HTMLElement} element @param {StageState} state
  */
-function mapOf(s, element, look) {
-  const map = minimap({ look: (x, y) => look.view.look(x, y) });
+function createMinimap(s, element, state) {
+  const map = minimap({ look: (x, y) => state.view.centreOn(x, y) });
   element.append(map.element);
   const active = () => {
     const { node } = s.playback.moment();
-    map.active(node < 0 ? null : look.drawing.items[look.drawing.itemOf(node)]);
+    map.active(node < 0 ? null : state.drawing.items[state.drawing.itemOf(node)]);
   };
-  const frame = () => map.frame(look.view.shown());
+  const frame = () => map.frame(state.view.shown());
   return { map, frame, active, watch: /** @type {ResizeObserver | null} */ (null) };
 }
 
 /**
  * Create or update the drawing.
- * @param {Session} s @param {HTMLElement} place @param {Look} look
- * @param {ReturnType<typeof mapOf>} maps @param {import("../drawing/view.js").Listeners} listeners
+ * @param {Session} s @param {HTMLElement} container @param {StageState} state
+ * @param {ReturnType<typeof createMinimap>} maps @param {import("../drawing/view.js").Listeners} listeners
  */
-function build(s, place, look, maps, listeners) {
-  const seen = visible(s.graph, s.expanded);
-  const wide = seen.items.length > MANY ? null : scene(s.graph, seen);
-  const drawing = wide && wide.width * READABLE <= place.clientWidth ? wide : scene(s.graph, seen, true);
-  look.drawing = drawing;
+function updateDrawing(s, container, state, maps, listeners) {
+  const visible = visibleItems(s.graph, s.expanded);
+  const largeScene = visible.items.length > MAX_LARGE_ITEMS ? null : scene(s.graph, visible);
+  const drawing = largeScene && largeScene.width * READABLE <= container.clientWidth ? largeScene : scene(s.graph, visible, true);
+  state.drawing = drawing;
   maps.map.setScene(drawing);
-  if (look.view) return look.view.setScene(drawing, s.playback);
-  const view = drawingView(place, s.graph, s.playback, drawing, listeners);
-  look.view = view;
+  if (state.view) return state.view.setScene(drawing, s.playback);
+  const view = createView(container, s.graph, s.playback, drawing, listeners);
+  state.view = view;
   view.element.addEventListener("scroll", maps.frame, { passive: true });
   maps.watch = new ResizeObserver(maps.frame); // created after the view's own observer, so it is notified after the view has resized
   for (const sized of [view.element, view.element.firstElementChild]) if (sized) maps.watch.observe(sized);
@@ -101,7 +101,7 @@ function build(s, place, look, maps, listeners) {
  */
 function shownItem(s, drawing) {
   const block = selectedBlock(s);
-  const node = block < 0 ? shownNode(s) : firstIn(s.graph, block);
+  const node = block < 0 ? inspectedNode(s) : firstNodeIn(s.graph, block);
   return node < 0 ? null : drawing.items[drawing.itemOf(node)].id;
 }
 
@@ -114,7 +114,7 @@ function zoomButtons(s, view) {
     "div.zoom",
     { role: "group", label: "View" },
     blocks && button("⊟", "Collapse all blocks", () => setExpanded(s, collapseAll())),
-    blocks && s.graph.count <= MOST_OPEN && button("⊞", "Expand all blocks", () => setExpanded(s, expandAll(s.graph))),
+    blocks && s.graph.count <= MAX_EXPANDED && button("⊞", "Expand all blocks", () => setExpanded(s, expandAll(s.graph))),
     button("−", "Zoom out (−)", () => view().zoom(0.8)),
     button("⤢", "Fit, and back (0)", () => view().fit()),
     button("+", "Zoom in (+)", () => view().zoom(1.25)),

@@ -1,0 +1,126 @@
+"""Loops of a merged kernel, and barriers between loops that cores share.
+
+Waking a core takes 50 µs, and each parallel loop wakes all of them again. So consecutive parallel loops become one
+loop, in which each core processes its part of every loop and waits for the others at spin barriers; serial loops run on
+one core there. This requires a running thread per core: if Linux schedules two threads on one core, as it does when
+they are woken together, a step takes twice as long. So each thread is pinned to a core, also for eager code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from textwrap import indent
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.backends.taichi.codegen import source
+from minigrad.backends.taichi.runtime import driver, muladd
+from minigrad.backends.taichi.runtime.array import CACHE_LINE, register_constant
+from minigrad.backends.taichi.runtime.kernel import Kernel
+
+__all__ = ["PARALLEL", "PER_CORE", "SERIAL", "STATEMENT", "STEP", "KernelLoop", "can_use_barriers", "insert_barriers"]
+
+SERIAL, PER_CORE, PARALLEL, STATEMENT = "by one core", "a round for each core", "rounds that cores share", "as it is"
+STEP = "    "
+THREAD_ID_KERNEL = f"""@ti.kernel
+def who_kernel(names_: {source.array_annotation("int32")}, place: ti.i64):
+{{}}"""
+
+
+class KernelLoop(NamedTuple):
+    """A loop or statement: its kind and source; for a loop also the name and the number of its iterations.
+
+    For a serial loop the source is the entire loop, else its body.
+    """
+
+    kind: str
+    text: str
+    name: str = ""
+    rounds: str = ""
+
+
+def can_use_barriers() -> bool:
+    """Return whether each core gets one iteration of a loop, so that barriers are safe. Then pin the threads."""
+    is_supported = muladd.FUSED and 1 < source.CORES <= min(driver.thread_count(), len(os.sched_getaffinity(0)))
+    if is_supported and _PinnedThreads.program is not driver.current_program():
+        _PinnedThreads.program = driver.current_program()
+        _pin_threads()
+    return is_supported
+
+
+class _PinnedThreads:
+    program: Any = None  # the program whose threads are pinned
+
+
+def _pin_threads() -> None:
+    """Pin each thread of Taichi to its own core, if the operating system allows it."""
+    names, place = register_constant(np.zeros(source.CORES, np.int32)), barrier_counter()
+    loop = KernelLoop(PER_CORE, "who = 0\nmuladd.who(who)\nnames_[each // 512] = who\n", "each")
+    kernel = Kernel("who", THREAD_ID_KERNEL.format(_loop_with_barriers([loop, loop], "place")), "ai")
+    kernel.launch_unobserved((names.ctypes.data, len(names), names.nbytes), place.ctypes.data)
+    for name, core in zip(names.tolist(), sorted(os.sched_getaffinity(0)), strict=False):
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(name, {core})
+
+
+def _pin_at_start() -> None:
+    """Pin the threads at startup: eager code also waits for the last thread of each parallel loop."""
+    if driver.arch() == "cpu" and driver.is_own_program():
+        can_use_barriers()
+
+
+driver.on_restart(_pin_at_start)
+
+
+def barrier_counter() -> Any:
+    """Allocate the counter of a spin barrier, in a cache line of its own."""
+    return register_constant(np.zeros(CACHE_LINE // 4, np.int32))
+
+
+def insert_barriers(loops: Sequence[KernelLoop], place: str) -> str:
+    """Return the statements of a kernel. From the first to the last parallel loop they are one loop with barriers, if
+    `place` is an expression of the counter's address rather than ""."""
+    text, pending = "", list[KernelLoop]()
+    for loop in (*loops, None):
+        if loop is not None and loop.kind != STATEMENT:
+            pending.append(loop)
+            continue
+        shared = [k for k, one in enumerate(pending) if one.kind != SERIAL]
+        if place and len(shared) > 1:
+            first, last = shared[0], shared[-1] + 1
+            text += "".join(map(_separate_loop, pending[:first])) + _loop_with_barriers(pending[first:last], place)
+            pending = pending[last:]
+        text += "".join(map(_separate_loop, pending)) + (_separate_loop(loop) if loop is not None else "")
+        pending = []
+    return text
+
+
+def _separate_loop(loop: KernelLoop) -> str:
+    if loop.kind == STATEMENT:
+        return indent(loop.text, STEP)
+    if loop.kind == SERIAL:
+        return f"{source.SERIALIZE}    for {loop.name} in range(1):\n{indent(loop.text, STEP * 2)}"
+    body = loop.text if loop.kind == PARALLEL else f"if {loop.name} % 512 == 0:\n{indent(loop.text, STEP)}"
+    return f"    for {loop.name} in range({loop.rounds}):\n{indent(body, STEP * 2)}"
+
+
+def _loop_with_barriers(loops: Sequence[KernelLoop], place: str) -> str:
+    cores = source.CORES
+    lines = f"{source.SERIALIZE}    for once in range(1):\n        meeting = {place}\n        muladd.apart(meeting)\n"
+    lines += f"    for core in range({cores} * 512):\n        if core % 512 == 0:\n            me = core // 512\n"
+    lines += f"            meeting = {place}\n            come = 0\n"
+    for k, loop in enumerate(loops):
+        if k and not loop.kind == loops[k - 1].kind == SERIAL:
+            lines += f"            come += {cores}\n            muladd.meet(meeting, come)\n"
+        if loop.kind == SERIAL:
+            head = "if me == 0:\n"
+        elif loop.kind == PER_CORE:
+            head = f"for {loop.name} in range(me * 512, me * 512 + 1):\n"  # a loop, so that its variables are local
+        else:
+            head = f"share{k} = ti.raw_div({loop.rounds} + {cores - 1}, {cores})\n"
+            head += f"for {loop.name} in range(me * share{k}, ti.min({loop.rounds}, (me + 1) * share{k})):\n"
+        lines += indent(head + indent(loop.text, STEP), STEP * 3)
+    return lines

@@ -1,0 +1,323 @@
+"""Matrix products on CUDA: one output tile per thread block.
+
+A thread block copies tiles of the operands to shared memory once and reads them many times. The next tiles are
+prefetched into registers meanwhile (double buffering).
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.backends.taichi.codegen import source
+from minigrad.backends.taichi.runtime import driver
+from minigrad.backends.taichi.runtime.array import array_argument, copy_to_device, empty
+from minigrad.backends.taichi.runtime.caches import arch_cache
+from minigrad.backends.taichi.runtime.kernel import get_kernel
+from minigrad.backends.taichi.runtime.types import FLOAT
+
+__all__ = ["ImageTable", "block_matmul", "can_use_tiles", "implicit_gemm", "make_table", "split_k"]
+
+
+class Tile(NamedTuple):
+    """The tile of a thread block, `rows` x `columns`, and of a thread, `high` x `wide`; multiples of 4 (float4)."""
+
+    rows: int
+    columns: int
+    thread_rows: int
+    thread_columns: int
+    depth: int
+    """The k extent of a tile in shared memory."""
+
+    @property
+    def threads(self) -> int:
+        return self.rows // self.thread_rows * (self.columns // self.thread_columns)
+
+
+LARGE_TILE = Tile(128, 128, 8, 16, 8)
+NARROW_TILE = Tile(128, 64, 8, 8, 8)  # for few columns
+MIN_TILES = 64  # minimum tiles for acceptable occupancy
+FULL_TILES = 320  # tiles for full occupancy
+MIN_SPLIT, MAX_SPLITS = 192, 6  # split-k: minimum elements per piece, maximum pieces
+PAD = 4  # padding elements between rows of a tile in shared memory
+SLIM_TILE = Tile(128, 32, 8, 4, 16)
+
+
+def can_use_tiles(m: int, n: int, depth: int, batches: int) -> bool:
+    """Return whether to use tiles: enough of them to keep the GPU busy, and none mostly empty."""
+    enough = batches * m * n >= (1 << 14 if depth > 1024 else 1 << 12)
+    return driver.arch() == "cuda" and min(m, n) >= 32 and depth >= 8 and enough
+
+
+class ImageTable(NamedTuple):
+    """Offset table of an implicit GEMM. For each row and each k, `offsets` has an offset from the first element of an
+    image. With padding ("around") it also has a code for each; the two codes add up to 65,536 * y + x, the position in
+    the padded image.
+    """
+
+    offsets: Any
+    shape: tuple[int, int, int]
+    """The shape of the result."""
+    tiles: int
+    source_args: tuple[Tile, tuple[bool, bool], bool, str, bool]
+    """The arguments of `_product_source`, which determine the source."""
+
+
+class OperandLoads(NamedTuple):
+    """The elements of an operand that a thread loads: the k index and the index in the tile of each.
+
+    Adjacent threads load adjacent elements, along k or across it (coalesced).
+    """
+
+    side: str
+    shared_array: str
+    row: int
+    indices: tuple[tuple[str, str], ...]
+
+
+def _plan_loads(tile: Tile, k_contiguous: tuple[bool, bool]) -> list[OperandLoads]:
+    loads = []
+    for side, shared_array, size, along_k in (
+        ("a", "near_a", tile.rows, k_contiguous[0]),
+        ("b", "near_b", tile.columns, k_contiguous[1]),
+    ):
+        count, stride = size * tile.depth // tile.threads, tile.threads // tile.depth
+        if along_k:
+            indices = [(f"lane % {tile.depth}", f"lane // {tile.depth} + {j * stride}") for j in range(count)]
+        elif tile.threads >= size:
+            indices = [(f"lane // {size} + {j * (tile.threads // size)}", f"lane % {size}") for j in range(count)]
+        else:
+            parts = size // tile.threads
+            indices = [(f"{j // parts}", f"lane + {j % parts * tile.threads}") for j in range(count)]
+        loads.append(OperandLoads(side, shared_array, size + PAD, tuple(indices)))
+    return loads
+
+
+def _load_source(loads: list[OperandLoads], is_full: bool, table_mode: str, pad: str, start: str) -> str:
+    """Generate loads of both operands into registers. If `is_full`, sizes are multiples of the tile; otherwise load 0
+    beyond the last k."""
+    lines = []
+    for operand in loads:
+        for j, (k, _) in enumerate(operand.indices):
+            name, at = f"{operand.side}{j}", f"{start} + {k}"
+            k, inside = at if is_full else f"ti.min({at}, depth - 1)", [] if is_full else [f"({at} < depth)"]
+            address = f"{name}_at + ({k}) * {operand.side}_k"
+            if table_mode and operand.side == "a":
+                address = f"{name}_at + table_[down + {k}]"
+                if table_mode == "around":
+                    lines.append(f"code = {name}_code + table_[down_code + {k}]")
+                    inside.append("(ti.cast((code >> 16) - above, ti.u32) < ti.cast(rows, ti.u32))")
+                    inside.append("(ti.cast((code & 65535) - before, ti.u32) < ti.cast(columns, ti.u32))")
+                    lines.append(f"inside = {' & '.join(inside)}")
+                    inside, address = ["inside"], f"ti.select(inside, {address}, 0)"
+            element = f"{operand.side}_[{address}]"
+            lines.append(f"{name} = " + (f"ti.select({' & '.join(inside)}, {element}, zero)" if inside else element))
+    return "".join(f"{pad}{line}\n" for line in lines)
+
+
+def _store_source(loads: list[OperandLoads], pad: str, buffer_offset: str) -> str:
+    return "".join(
+        f"{pad}{one.shared_array}[({buffer_offset} + {k}) * {one.row} + {place}] = {one.side}{j}\n"
+        for one in loads
+        for j, (k, place) in enumerate(one.indices)
+    )
+
+
+def _prologue_source(tile: Tile, loads: list[OperandLoads], is_full: bool, table_mode: str) -> str:
+    """Generate the prologue: the tile of the block, the start addresses of the loads, and zeroed accumulators."""
+    lines = [f"{name} = table_[{k}]" for k, name in enumerate(HEADER_FIELDS)] if table_mode else []
+    if table_mode:
+        lines += [
+            f"right = {len(HEADER_FIELDS)}",
+            "down = right + m",
+            "right_code = down + depth",
+            "down_code = right_code + m",
+        ]
+    lines += [
+        "ti.simt.block.sync()",
+        f"lane = t % {tile.threads}",
+        f"tile = t // {tile.threads}",
+        "batch = tile // (high * wide)",
+        f"top = tile % (high * wide) // wide * {tile.rows}",
+        f"first = tile % wide * {tile.columns}",
+        f"x = lane % {tile.columns // tile.thread_columns}",
+        f"y = lane // {tile.columns // tile.thread_columns}",
+        f"near_a = ti.simt.block.SharedArray(({2 * tile.depth * (tile.rows + PAD)},), ti.f32)",
+        f"near_b = ti.simt.block.SharedArray(({2 * tile.depth * (tile.columns + PAD)},), ti.f32)",
+        "zero = ti.f32(0.0)",
+        "a_start, b_start = batch * a_by, batch * b_by",
+    ]
+    ends = {"a": ("top", "m", "a_start"), "b": ("first", "n", "b_start")}
+    for operand in loads:
+        begin, size, start = ends[operand.side]
+        for j, (_, tile_index) in enumerate(operand.indices):
+            tile_index = f"{begin} + {tile_index}" if is_full else f"ti.min({begin} + {tile_index}, {size} - 1)"
+            by = (
+                f"table_[right + {tile_index}]"
+                if table_mode and operand.side == "a"
+                else f"({tile_index}) * {operand.side}_{size}"
+            )
+            lines.append(f"{operand.side}{j}_at = {start} + {by}")
+            if table_mode == "around" and operand.side == "a":
+                lines.append(f"a{j}_code = table_[right_code + {tile_index}]")
+    for r in range(tile.thread_rows):
+        lines += [f"c{r}_{c} = zero" for c in range(tile.thread_columns)]
+    return "".join(f"        {line}\n" for line in lines)
+
+
+@arch_cache()
+def _product_source(
+    tile: Tile, k_contiguous: tuple[bool, bool], is_full: bool, table_mode: str, few_blocks: bool, biased: bool
+) -> tuple[str, str]:
+    """Generate the kernel. Operands are contiguous along k where `k_contiguous`; if `is_full`, sizes are multiples of
+    the tile.
+
+    With a `table_mode`, load a through a table, with padding if it is "around", and store the result transposed.
+    """
+    y_stride, x_stride = tile.rows // tile.thread_rows, tile.columns // tile.thread_columns
+    loads = _plan_loads(tile, k_contiguous)
+    body = (
+        _prologue_source(tile, loads, is_full, table_mode)
+        + _load_source(loads, is_full, table_mode, " " * 8, "0")
+        + _store_source(loads, " " * 8, "0")
+    )
+    body += f"        ti.simt.block.sync()\n        turns = (depth + {tile.depth - 1}) // {tile.depth}\n"
+    body += f"        for turn in range(turns):\n            half = (turn & 1) * {tile.depth}\n"
+    body += f"            ahead = ti.min(turn + 1, turns - 1) * {tile.depth}\n"
+    body += _load_source(loads, is_full, table_mode, " " * 12, "ahead")
+    body += f"            for d in ti.static(range({tile.depth})):\n"
+    pad = " " * 16
+    body += f"{pad}at = (half + d) * {tile.rows + PAD} + y * 4\n"
+    body += "".join(f"{pad}l{r} = near_a[at + {r // 4 * y_stride * 4 + r % 4}]\n" for r in range(tile.thread_rows))
+    body += f"{pad}at = (half + d) * {tile.columns + PAD} + x * 4\n"
+    body += "".join(f"{pad}r{c} = near_b[at + {c // 4 * x_stride * 4 + c % 4}]\n" for c in range(tile.thread_columns))
+    for r in range(tile.thread_rows):
+        body += "".join(f"{pad}c{r}_{c} += l{r} * r{c}\n" for c in range(tile.thread_columns))
+    body += (
+        f"            half = {tile.depth} - half\n"
+        f"{_store_source(loads, ' ' * 12, 'half')}            ti.simt.block.sync()\n"
+    )
+    for r in range(tile.thread_rows):
+        body += f"        i = top + (y + {r // 4 * y_stride}) * 4 + {r % 4}\n"
+        for c in range(tile.thread_columns):
+            column = f"first + (x + {c // 4 * x_stride}) * 4 + {c % 4}"
+            out_index = f"(batch * n + {column}) * m + i" if table_mode else f"(batch * m + i) * n + {column}"
+            guard = "" if is_full else f"if (i < m) & ({column} < n):\n            "
+            bias_code = f" + z_[{column if is_full else f'ti.min({column}, n - 1)'}]" if biased else ""
+            body += f"        {guard}y_[{out_index}] = c{r}_{c}{bias_code}\n"
+    size_names = ["batches", "high", "wide", "m", "n", "depth", "a_by", "a_m", "a_k", "b_by", "b_k", "b_n"]
+    params = [f"{x}_: {source.array_annotation('float32')}" for x in ("yabz" if biased else "yab")]
+    tiles, name = "batches * high * wide", "matmul_by_blocks"
+    if table_mode:
+        params, size_names = [*params, f"table_: {source.array_annotation('int32')}"], ["tiles"]
+        tiles, name = "tiles", "seen_by_blocks"
+    code = (
+        f"@ti.kernel\ndef {name}_kernel({', '.join(params)}, {', '.join(f'{x}: ti.i32' for x in size_names)}):\n"
+        f"{source.block_loop(tiles, tile.threads, body, few_blocks)}"
+    )
+    return code, "a" * len(params) + "i" * len(size_names)
+
+
+def _choose_tile(batches: int, m: int, n: int) -> Tile:
+    """Return the largest tile that is not mostly empty and gives enough tiles to keep a GPU busy, else the smallest."""
+    for tile in (LARGE_TILE, NARROW_TILE):
+        if n > tile.columns // 2 and batches * -(-m // tile.rows) * -(-n // tile.columns) >= MIN_TILES:
+            return tile
+    return SLIM_TILE
+
+
+def split_k(m: int, n: int, depth: int) -> int:
+    """Return the split-k factor: how many partial products to compute where there are too few tiles for all
+    multiprocessors, as for weight gradients."""
+    tiles = -(-m // LARGE_TILE.rows) * -(-n // LARGE_TILE.columns)
+    for count in range(min(FULL_TILES // tiles, depth // MIN_SPLIT, MAX_SPLITS), 1, -1):
+        if depth % (count * LARGE_TILE.depth) == 0:
+            return count
+    return 1
+
+
+def block_matmul(
+    a: Any, b: Any, batch: tuple[int, ...], batch_stride_a: int, batch_stride_b: int, bias: Any = None
+) -> Any:
+    """Return a @ b + bias for arbitrarily strided matrices, whose batches are `batch_stride_a` and `batch_stride_b`
+    elements apart; `bias` has one element per column."""
+    (m, depth), n = a.shape[-2:], b.shape[-1]
+    out, tile = empty((*batch, m, n), FLOAT), _choose_tile(prod(batch), m, n)
+    (a_m, a_k), (b_k, b_n) = [tuple(by // 4 for by in x.strides[-2:]) for x in (a, b)]
+    is_full = m % tile.rows == n % tile.columns == depth % tile.depth == 0
+    sizes = (prod(batch), -(-m // tile.rows), -(-n // tile.columns), m, n, depth)
+    compiled_kernel = get_kernel(
+        "matmul_by_blocks",
+        *_product_source(
+            tile,
+            (a_k == 1, b_k == 1),
+            is_full,
+            "",
+            prod(sizes[:3]) <= source.MAX_SINGLE_LAUNCH_BLOCKS,
+            bias is not None,
+        ),
+    )
+    bias_args = () if bias is None else (array_argument(bias),)
+    compiled_kernel(
+        array_argument(out),
+        array_argument(a),
+        array_argument(b),
+        *bias_args,
+        *sizes,
+        batch_stride_a,
+        a_m,
+        a_k,
+        batch_stride_b,
+        b_k,
+        b_n,
+    )
+    return out
+
+
+# Arguments that a convolution kernel reads from memory: each launch argument costs 0.6 µs, and a window has many.
+HEADER_FIELDS = ("high", "wide", "m", "n", "depth", "a_by", "b_by", "b_k", "b_n", "rows", "columns", "above", "before")
+
+
+def make_table(
+    row_offsets: Any, k_offsets: Any, codes: tuple[Any, Any] | None, image: tuple[int, ...], batches: int, n: int,
+    steps: tuple[int, int, int],
+) -> ImageTable:  # fmt: skip
+    """Return the `ImageTable` of `batches` products with `n` columns.
+
+    `image` is the number of elements, rows and columns of an image, and its top and left padding. `steps` are the
+    strides of b along the batch, k and the columns.
+    """
+    m, depth = len(row_offsets), len(k_offsets)
+    tile = _choose_tile(batches, m, n)
+    tiles_down, tiles_across = -(-m // tile.rows), -(-n // tile.columns)
+    sizes = (tiles_down, tiles_across, m, n, depth, image[0], *steps, *image[1:])
+    host_table = np.concatenate([sizes, row_offsets, k_offsets, *(codes or ())]).astype(np.int32)
+    is_full = m % tile.rows == n % tile.columns == depth % tile.depth == 0
+    tiles = batches * tiles_down * tiles_across
+    source_args = (
+        tile,
+        (False, steps[1] == 1),
+        is_full,
+        "around" if codes else "seen",
+        tiles <= source.MAX_SINGLE_LAUNCH_BLOCKS,
+    )
+    return ImageTable(copy_to_device(host_table), (batches, n, m), tiles, source_args)
+
+
+def implicit_gemm(x: Any, b: Any, table: ImageTable, bias: Any = None) -> Any:
+    """Return the implicit GEMM, x[batch] at table[row, k] times b[batch, k, column], summed over k, plus bias[column];
+    the result is transposed, (batches, n, rows)."""
+    out = empty(table.shape, FLOAT)
+    compiled_kernel = get_kernel("seen_by_blocks", *_product_source(*table.source_args, bias is not None))
+    bias_args = () if bias is None else (array_argument(bias),)
+    compiled_kernel(
+        array_argument(out),
+        array_argument(x),
+        array_argument(b),
+        *bias_args,
+        array_argument(table.offsets),
+        table.tiles,
+    )
+    return out

@@ -1,9 +1,0 @@
-"""The exception that ends a command early."""
-
-from __future__ import annotations
-
-__all__ = ["Stop"]
-
-
-class Stop(Exception):
-    """An error for the user to fix, printed in one line with exit code 2."""

@@ -1,0 +1,51 @@
+"""Helpers shared by several families of layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minigrad import functional as F
+from minigrad.autograd import Function
+from minigrad.core.grad_mode import is_grad_enabled
+from minigrad.core.tensor import Tensor
+from minigrad.nn import init
+
+__all__ = ["draw_bias", "split_with_concat_grad"]
+
+
+def draw_bias(bias: Tensor | None, weight: Tensor) -> None:
+    """Sample `bias`, unless None, from U(-k, k), k = 1 / sqrt(fan_in) of `weight`, as for the weight itself."""
+    if bias is not None:
+        fan_in, _ = init._calculate_fan_in_and_fan_out(weight)
+        bound = fan_in**-0.5 if fan_in else 0.0
+        init.uniform_(bias, -bound, bound)
+
+
+class _Split(Function):
+    """Splits a tensor along a dimension; the backward pass concatenates the gradients once."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, chunks: int | Sequence[int], dim: int) -> tuple[Tensor, ...]:
+        ctx.dim = dim
+        return _split(x, chunks, dim)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
+        return F.cat(gradients, ctx.dim), None, None
+
+
+def _split(x: Tensor, chunks: int | Sequence[int], dim: int) -> tuple[Tensor, ...]:
+    pieces: tuple[Tensor, ...] = x.chunk(chunks, dim) if isinstance(chunks, int) else x.split(chunks, dim)
+    return pieces
+
+
+def split_with_concat_grad(x: Tensor, chunks: int | Sequence[int], dim: int = -1) -> tuple[Tensor, ...]:
+    """Split `x` along `dim` into `chunks` equal chunks, or chunks of these sizes, which must not be written to.
+
+    The backward pass of a view from ``chunk`` fills a full-size gradient with zeros outside the chunk, which costs
+    quadratic work in the number of chunks; this one concatenates.
+    """
+    pieces: tuple[Tensor, ...]
+    pieces = _Split.apply(x, chunks, dim) if is_grad_enabled() and x.requires_grad else _split(x, chunks, dim)
+    return pieces

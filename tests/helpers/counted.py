@@ -1,9 +1,0 @@
-"""Arrays with distinct elements."""
-
-import numpy as np
-
-__all__ = ["numbers"]
-
-
-def numbers(*shape):
-    return np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)

@@ -1,0 +1,79 @@
+"""Self-contained HTML pages for drawings without a player; they make no requests and follow the user's theme."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from minigrad_viz.pictures.palette import DARK, FONT, LIGHT, THEMES, Theme
+from minigrad_viz.trace.notation import escape
+
+__all__ = ["html_page", "zoomable"]
+
+
+def html_page(title: str, body: str, theme: Theme | None = None, css: str = "") -> str:
+    """Return an HTML page with `body`, which may contain SVG, and additional rules `css`.
+
+    >>> html_page("a < b", "<p>Hello</p>")[:15]
+    '<!doctype html>'
+    """
+    if theme is None:
+        scheme = "light dark"
+        colours = (
+            f":root{{{_css_variables(LIGHT)}}}@media (prefers-color-scheme:dark){{:root{{{_css_variables(DARK)}}}}}"
+        )
+    else:
+        scheme, colours = theme, f":root{{{_css_variables(THEMES[theme])}}}"
+    rules = f":root{{color-scheme:{scheme}}}{colours}{_PAGE.replace('FONT', FONT)}{css}".replace("\n", "")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f'<meta name="color-scheme" content="{scheme}"><title>{escape(title)}</title><style>{rules}</style></head>\n'
+        f"<body><main>{body}</main></body></html>\n"
+    )
+
+
+def zoomable(svg: str, width: int) -> str:
+    """Return a drawing in a keyboard-scrollable region, with radio buttons for its zoom if it is wide.
+
+    >>> zoomable("<svg/>", 400)
+    '<div class="picture" tabindex="0" role="region" aria-label="Picture; arrow keys scroll"><svg/></div>'
+    """
+    view = f'<div class="picture" tabindex="0" role="region" aria-label="Picture; arrow keys scroll">{svg}</div>'
+    if width <= _MAX_UNZOOMED_WIDTH:
+        return view
+    buttons = "".join(
+        f'<input type="radio" name="zoom" id="{key}"{" checked" if key == "fit" else ""}>'
+        f'<label for="{key}">{label}</label>'
+        for key, label, _ in _ZOOMS
+    )
+    sizes = "".join(f"#{key}:checked~.picture svg{{width:{round(width * share)}px}}" for key, _, share in _ZOOMS[1:])
+    return f"<section class='zoom'><style>{sizes}</style><span>Zoom</span>{buttons}{view}</section>"
+
+
+def _css_variables(colours: Mapping[str, str]) -> str:
+    return ";".join(f"--{key}:{colour}" for key, colour in colours.items())
+
+
+_MAX_UNZOOMED_WIDTH = 1000  # pixels; narrower drawings have no zoom buttons
+_ZOOMS = (("fit", "Fit", 0.0), ("half", "50%", 0.5), ("full", "100%", 1.0))
+_PAGE = """
+*{box-sizing:border-box}
+body{margin:0 auto;padding:1.5rem clamp(1rem,3vw,2.5rem) 3rem;max-width:100rem;background:var(--page);
+color:var(--ink);font:1rem/1.5 FONT;font-variant-numeric:tabular-nums}
+h1{font-size:1.4rem;line-height:1.25;margin:0 0 .5rem;overflow-wrap:anywhere}
+h2{font-size:1.1rem;margin:2rem 0 .5rem}
+p{margin:.25rem 0 .5rem;max-width:60rem}
+.picture{overflow-x:auto;margin:1rem 0}
+.picture svg{display:block;max-width:none;height:auto}
+.zoom{margin-top:1rem;color:var(--muted);font-size:.9rem}
+.zoom input{position:absolute;opacity:0}
+.zoom label{display:inline-block;margin-left:.4rem;padding:.1rem .7rem;border:1px solid var(--rim);border-radius:1rem;
+cursor:pointer}
+.zoom input:checked+label{background:var(--output);color:var(--on-output);border-color:var(--output)}
+.zoom input:focus-visible+label{outline:3px solid var(--forward);outline-offset:2px}
+#fit:checked~.picture svg{width:100%}
+details{margin-top:1rem}
+summary{cursor:pointer;color:var(--forward)}
+pre{overflow-x:auto;font-size:.85rem;line-height:1.35}
+:focus-visible{outline:3px solid var(--forward);outline-offset:2px}
+"""
