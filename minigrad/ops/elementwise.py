@@ -71,9 +71,9 @@ abs: Op  # rules may refer to operations declared later
 
 
 def _angle_derivative(a: Any, b: Any) -> Any:
-    """Return b / (a² + b²), or 0 at the origin, where the angle is undefined and PyTorch's gradient is 0."""
+    """Return b / (a² + b²), or 0 with the sign of b where the denominator is 0 or underflows, as PyTorch does."""
     n = a * a + b * b
-    return where(n == 0, 0.0, div(b, n))
+    return where(n == 0, 0.0 * b, div(b, n))
 
 
 def _clamp_rule(g: Any, a: Any, min: float | None, max: float | None) -> Any:

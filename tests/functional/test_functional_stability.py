@@ -220,6 +220,11 @@ def test_atan2_near_the_origin_has_zero_gradient():
         np.testing.assert_array_equal(result, [0.0] * 3)
 
 
+def test_the_gradient_of_atan2_at_the_origin_has_the_sign_of_the_other_operand():
+    a, b = gradients(mg.atan2, [0.0, 0.0, -0.0, -0.0], [-0.0, 0.0, 0.0, -0.0])
+    assert (np.signbit(a).tolist(), np.signbit(b).tolist()) == ([True, False, False, True], [True, True, False, False])
+
+
 def zero_signs(result):
     """Return which of these zeros are negative."""
     assert not result.numpy().any()
