@@ -53,7 +53,9 @@ def _load_modules() -> None:
     import minigrad as mg
     from torture import _files_tensors
 
-    workspace()
+    path = workspace().reset() / "good.csv"
+    path.write_text("a,b\n1,x\n", encoding="utf-8")
+    result_size([_table(path, {}), mg.data.read_text(path)])
     for good in (*_files_tensors.good_safetensors(), _files_tensors.GOOD_PT):
         result_size(mg.load(io.BytesIO(good), map_location="numpy", widen=True))
 
@@ -146,6 +148,7 @@ def csv(case_number: int) -> str | None:
     from minigrad.data import read_text
     from torture import _files_data
 
+    _load_modules()
     draw = random.Random(f"csv{case_number}")
     data, options = _files_data.csv(draw), _files_data.read_options(draw)
     path = workspace().reset() / "a.csv"
