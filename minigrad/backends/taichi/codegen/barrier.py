@@ -44,7 +44,11 @@ class KernelLoop(NamedTuple):
 
 def can_use_barriers() -> bool:
     """Return whether each core gets one iteration of a loop, so that barriers are safe. Then pin the threads."""
-    is_supported = muladd.FUSED and 1 < source.CORES <= min(driver.thread_count(), len(os.sched_getaffinity(0)))
+    is_supported = (
+        muladd.FUSED
+        and driver.arch() == "cpu"
+        and 1 < source.CORES <= min(driver.thread_count(), len(os.sched_getaffinity(0)))
+    )
     if is_supported and _PinnedThreads.program is not driver.current_program():
         _PinnedThreads.program = driver.current_program()
         _pin_threads()
