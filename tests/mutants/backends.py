@@ -106,8 +106,8 @@ MUTANTS = (
     Mutant(
         "a vectorised sum reads one element beyond the row",
         "minigrad/backends/taichi/codegen/simd.py",
-        "            x = ti.select(lanes < high, x, nothing)\\n{how.lines(how.add, 12)}",
-        "            x = ti.select(lanes <= high, x, nothing)\\n{how.lines(how.add, 12)}",
+        "            x = ti.select(lanes < high, x, identity)\\n{how.lines(how.add, 12)}",
+        "            x = ti.select(lanes <= high, x, identity)\\n{how.lines(how.add, 12)}",
         (
             "backends/taichi/kernels/test_elementwise_vectors.py",
             "backends/taichi/kernels/test_rows.py",
@@ -117,8 +117,8 @@ MUTANTS = (
     Mutant(
         "compiled softmax does not subtract the maximum",
         "minigrad/backends/taichi/kernels/rows.py",
-        "    x = ti.exp(a_[at + k * step] - top)",
-        "    x = ti.exp(a_[at + k * step])",
+        "    x = ti.exp(a_[offset + k * step] - row_max)",
+        "    x = ti.exp(a_[offset + k * step])",
         (
             "backends/taichi/kernels/test_rows.py",
             "functional/test_functional_stability.py",
@@ -142,8 +142,8 @@ MUTANTS = (
     Mutant(
         "compiled Adam averages squares at the rate of the mean",
         "minigrad/backends/taichi/kernels/optim.py",
-        "v = v + (grad * grad - v) * rest2",
-        "v = v + (grad * grad - v) * rest1",
+        "v = v + (grad * grad - v) * one_minus_beta2",
+        "v = v + (grad * grad - v) * one_minus_beta1",
         ("optim/test_optimizer.py", "optim/test_optim_trajectories.py"),
     ),
     Mutant(

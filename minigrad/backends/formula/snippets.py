@@ -30,7 +30,7 @@ FUNCTIONS |= {name: f"ti.{name}" for name in ("sin", "cos", "tan", "tanh", "exp"
 FUNCTIONS |= {name: name for name in ("sinh", "cosh", "log2", "erf", "isnan", "isinf", "isfinite")}
 FUNCTIONS |= {f"arc{name}": f"a{name}_of" for name in ("sin", "cos", "tan")}
 FUNCTIONS |= {f"ar{name}": f"a{name}" for name in ("sinh", "cosh")} | {"artanh": "atanh", "atan2": "atan2_of"}
-FUNCTIONS |= {"ln": "ti.log", "trunc": "truncated", "round": "rounded", "remainder": "modulo", "sigma": "sigmoid"}
+FUNCTIONS |= {"ln": "ti.log", "trunc": "truncated", "round": "rounded", "remainder": "floor_mod", "sigma": "sigmoid"}
 
 
 def float_literal(x: float) -> str:
@@ -45,7 +45,8 @@ TAICHI = TargetLanguage(
     runtime_name="Taichi",
     functions=FUNCTIONS,
     helpers={name: f"ti.{name}" for name in ("abs", "exp", "pow", "sqrt")}
-    | {name: name for name in ("expm1", "log1p", "quotient", "softplus")},
+    | {name: name for name in ("expm1", "log1p", "softplus")}
+    | {"quotient": "floor_div"},
     constants={"e": repr(math.e), r"\pi": repr(math.pi), r"\infty": "inf", r"\mathrm{NaN}": "nan"},
     comparisons={
         "<": "({} < {})",

@@ -26,7 +26,7 @@ __all__ = ["PARALLEL", "PER_CORE", "SERIAL", "STATEMENT", "STEP", "KernelLoop", 
 SERIAL, PER_CORE, PARALLEL, STATEMENT = "by one core", "a round for each core", "rounds that cores share", "as it is"
 STEP = "    "
 THREAD_ID_KERNEL = f"""@ti.kernel
-def who_kernel(names_: {source.array_annotation("int32")}, place: ti.i64):
+def thread_ids_kernel(ids_: {source.array_annotation("int32")}, counter: ti.i64):
 {{}}"""
 
 
@@ -61,13 +61,13 @@ class _PinnedThreads:
 
 def _pin_threads() -> None:
     """Pin each thread of Taichi to its own core, if the operating system allows it."""
-    names, place = register_constant(np.zeros(source.CORES, np.int32)), barrier_counter()
-    loop = KernelLoop(PER_CORE, "who = 0\nmuladd.who(who)\nnames_[each // 512] = who\n", "each")
-    kernel = Kernel("who", THREAD_ID_KERNEL.format(_loop_with_barriers([loop, loop], "place")), "ai")
-    kernel.launch_unobserved((names.ctypes.data, len(names), names.nbytes), place.ctypes.data)
-    for name, core in zip(names.tolist(), sorted(os.sched_getaffinity(0)), strict=False):
+    ids, counter = register_constant(np.zeros(source.CORES, np.int32)), barrier_counter()
+    loop = KernelLoop(PER_CORE, "thread_id = 0\nmuladd.thread_id(thread_id)\nids_[i // 512] = thread_id\n", "i")
+    kernel = Kernel("thread_ids", THREAD_ID_KERNEL.format(_loop_with_barriers([loop, loop], "counter")), "ai")
+    kernel.launch_unobserved((ids.ctypes.data, len(ids), ids.nbytes), counter.ctypes.data)
+    for thread_id, core in zip(ids.tolist(), sorted(os.sched_getaffinity(0)), strict=False):
         with contextlib.suppress(OSError):
-            os.sched_setaffinity(name, {core})
+            os.sched_setaffinity(thread_id, {core})
 
 
 def _pin_at_start() -> None:
@@ -84,18 +84,18 @@ def barrier_counter() -> Any:
     return register_constant(np.zeros(CACHE_LINE // 4, np.int32))
 
 
-def insert_barriers(loops: Sequence[KernelLoop], place: str) -> str:
+def insert_barriers(loops: Sequence[KernelLoop], counter: str) -> str:
     """Return the statements of a kernel. From the first to the last parallel loop they are one loop with barriers, if
-    `place` is an expression of the counter's address rather than ""."""
+    `counter` is an expression of the counter's address rather than ""."""
     text, pending = "", list[KernelLoop]()
     for loop in (*loops, None):
         if loop is not None and loop.kind != STATEMENT:
             pending.append(loop)
             continue
         shared = [k for k, one in enumerate(pending) if one.kind != SERIAL]
-        if place and len(shared) > 1:
+        if counter and len(shared) > 1:
             first, last = shared[0], shared[-1] + 1
-            text += "".join(map(_separate_loop, pending[:first])) + _loop_with_barriers(pending[first:last], place)
+            text += "".join(map(_separate_loop, pending[:first])) + _loop_with_barriers(pending[first:last], counter)
             pending = pending[last:]
         text += "".join(map(_separate_loop, pending)) + (_separate_loop(loop) if loop is not None else "")
         pending = []
@@ -111,20 +111,24 @@ def _separate_loop(loop: KernelLoop) -> str:
     return f"    for {loop.name} in range({loop.rounds}):\n{indent(body, STEP * 2)}"
 
 
-def _loop_with_barriers(loops: Sequence[KernelLoop], place: str) -> str:
+def _loop_with_barriers(loops: Sequence[KernelLoop], counter: str) -> str:
     cores = source.CORES
-    lines = f"{source.SERIALIZE}    for once in range(1):\n        meeting = {place}\n        muladd.apart(meeting)\n"
-    lines += f"    for core in range({cores} * 512):\n        if core % 512 == 0:\n            me = core // 512\n"
-    lines += f"            meeting = {place}\n            come = 0\n"
+    lines = f"{source.SERIALIZE}    for once in range(1):\n        barrier = {counter}\n"
+    lines += (
+        f"        muladd.barrier_reset(barrier)\n    for core in range({cores} * 512):\n        if core % 512 == 0:\n"
+    )
+    lines += f"            core_id = core // 512\n            barrier = {counter}\n            arrivals = 0\n"
     for k, loop in enumerate(loops):
         if k and not loop.kind == loops[k - 1].kind == SERIAL:
-            lines += f"            come += {cores}\n            muladd.meet(meeting, come)\n"
+            lines += f"            arrivals += {cores}\n            muladd.barrier_wait(barrier, arrivals)\n"
         if loop.kind == SERIAL:
-            head = "if me == 0:\n"
+            head = "if core_id == 0:\n"
         elif loop.kind == PER_CORE:
-            head = f"for {loop.name} in range(me * 512, me * 512 + 1):\n"  # a loop, so that its variables are local
+            # a loop, so that its variables are local
+            head = f"for {loop.name} in range(core_id * 512, core_id * 512 + 1):\n"
         else:
-            head = f"share{k} = ti.raw_div({loop.rounds} + {cores - 1}, {cores})\n"
-            head += f"for {loop.name} in range(me * share{k}, ti.min({loop.rounds}, (me + 1) * share{k})):\n"
+            head = f"per_core{k} = ti.raw_div({loop.rounds} + {cores - 1}, {cores})\n"
+            end = f"ti.min({loop.rounds}, (core_id + 1) * per_core{k})"
+            head += f"for {loop.name} in range(core_id * per_core{k}, {end}):\n"
         lines += indent(head + indent(loop.text, STEP), STEP * 3)
     return lines

@@ -68,8 +68,8 @@ def kernel_source(
     """Return the source of a reduction kernel and the kinds of its arguments, from the parts that `reduction` prepares.
 
     `types` are those of the result, the accumulator, and float literals in the snippet; `lines` compute the offsets of
-    result `rest` and of its element `left`; `snippet` is the element, how the accumulator s is updated, and the final
-    expression.
+    result `outer_index` and of its element `inner_index`; `snippet` is the element, how the accumulator s is updated,
+    and the final expression.
     """
     out, kind, work = types
     start, split, walk, read = lines
@@ -77,36 +77,37 @@ def kernel_source(
     which, part = ("lane % {0}", "lane // {0}") if partition.is_interleaved else ("lane // {1}", "lane % {1}")
     step = partition.results if partition.is_interleaved else 1
     body = f"""        ti.simt.block.sync()
-        held = ti.simt.block.SharedArray(({THREADS},), ti.{source.TAICHI_NAMES[kind]})
+        partials = ti.simt.block.SharedArray(({THREADS},), ti.{source.TAICHI_NAMES[kind]})
         lane = t % {THREADS}
         groups = (outs + {partition.results - 1}) // {partition.results}
         result = t // {THREADS} % groups * {partition.results} + {which.format(partition.results, partition.threads)}
-        part = {part.format(partition.results, partition.threads)}
-        stretch = t // {THREADS} // groups
-        rest = ti.min(result, outs - 1)
-{split}        i0 = rest
-{walk}        first = stretch * length
+        thread = {part.format(partition.results, partition.threads)}
+        chunk = t // {THREADS} // groups
+        outer_index = ti.min(result, outs - 1)
+{split}        i0 = outer_index
+{walk}        first = chunk * length
         s = {start}
-        for turn in range((ti.min(length, count - first) - part + {partition.threads - 1}) // {partition.threads}):
-            left = first + part + turn * {partition.threads}
+        for iteration in range((ti.min(length, count - first) - thread + {partition.threads - 1})\
+ // {partition.threads}):
+            inner_index = first + thread + iteration * {partition.threads}
 {read}            x = {element}
             s = {update}
-        held[lane] = s
+        partials[lane] = s
         ti.simt.block.sync()
 """
     for many, apart in _tree_steps(partition.threads):
-        body += f"""        if part % {many * apart} == 0:
+        body += f"""        if thread % {many * apart} == 0:
             for k in range(1, {many}):
-                x = held[lane + k * {apart * step}]
+                x = partials[lane + k * {apart * step}]
                 s = {update}
-            held[lane] = s
+            partials[lane] = s
         ti.simt.block.sync()
 """
-    body += f"""        if (part == 0) & (result < outs):
-            y_[stretch * outs + result] = ti.cast({end}, ti.{source.TAICHI_NAMES[out]})
+    body += f"""        if (thread == 0) & (result < outs):
+            y_[chunk * outs + result] = ti.cast({end}, ti.{source.TAICHI_NAMES[out]})
 """
-    numbers = ["outs", "stretches", "length", "count", *sizes]
-    count = f"stretches * ((outs + {partition.results - 1}) // {partition.results})"
+    numbers = ["outs", "chunks", "length", "count", *sizes]
+    count = f"chunks * ((outs + {partition.results - 1}) // {partition.results})"
     return source.wrap_kernel(name, takes, out, work, numbers, count, body, False, threads=(THREADS, partition.is_few))
 
 

@@ -26,10 +26,10 @@ class ImageLayout(NamedTuple):
 
     channels: int
     padded: int  # channels, including padding
-    by_n: int
-    by_c: int
-    by_row: int
-    by_col: int
+    stride_n: int
+    stride_c: int
+    stride_row: int
+    stride_col: int
     row0: int  # the first row that is used
     rows: int
     col0: int
@@ -43,11 +43,11 @@ class ImageLayout(NamedTuple):
 
 
 def _load_lines(names: tuple[str, ...], indent: int) -> str:
-    return "".join(f"{' ' * indent}{x} = numbers_[{k}]\n" for k, x in enumerate(names))
+    return "".join(f"{' ' * indent}{x} = scalars_[{k}]\n" for k, x in enumerate(names))
 
 
 def _partitioned_loop(names: tuple[str, ...], count: str, body: str, serial: bool) -> str:
-    """Return a loop in which core `me` processes first_t to last_t of the range of `count`."""
+    """Return a loop in which core `core_id` processes first_t to last_t of the range of `count`."""
     return source.partitioned_loop(count, body, serial, _load_lines(names, 12))
 
 
@@ -60,24 +60,27 @@ def _transpose_lines(indent: int, width: int, read: str, write: str) -> str:
 
 
 def _image_copy_lines(unit: int, fours: bool) -> str:
-    """Return the statements that copy image n to `mine`, inside its zero padding. In fours, missing channels repeat the
-    last one."""
+    """Return the statements that copy image n to `image_offset`, inside its zero padding. In fours, missing channels
+    repeat the last one."""
     if not fours:
         return """                    for row in range(rows):
                         for c in range(channels):
-                            at = n * by_n + c * by_c + (row0 + row) * by_row + col0 * by_col
-                            to = mine + first_offset + row * row_pixels * padded + c
+                            source = n * stride_n + c * stride_c + (row0 + row) * stride_row + col0 * stride_col
+                            target = image_offset + first_offset + row * row_pixels * padded + c
                             for col in range(cols):
-                                s_[to + col * padded] = x_[at + col * by_col]
+                                s_[target + col * padded] = x_[source + col * stride_col]
 """
     turned = _transpose_lines(
-        32, unit, "x_[at + ti.min({k}, most) * (by_c // 4) + q]", f"a_[to + (q * 4 + {{s}}) * (padded // {unit})]"
+        32,
+        unit,
+        "x_[source + ti.min({k}, last_channel) * (stride_c // 4) + q]",
+        f"a_[target + (q * 4 + {{s}}) * (padded // {unit})]",
     )
     return f"""                    for row in range(rows):
                         for g in range(padded // {unit}):
-                            at = (n * by_n + g * {unit} * by_c + (row0 + row) * by_row + col0) // 4
-                            to = (mine + first_offset + row * row_pixels * padded) // {unit} + g
-                            most = channels - 1 - g * {unit}
+                            source = (n * stride_n + g * {unit} * stride_c + (row0 + row) * stride_row + col0) // 4
+                            target = (image_offset + first_offset + row * row_pixels * padded) // {unit} + g
+                            last_channel = channels - 1 - g * {unit}
                             for q in range(cols // 4):
 {turned}"""
 
@@ -106,14 +109,15 @@ def _array_annotations(dtype: str, lanes: int, unit: int, fours: bool, more: dic
         "a_": source.array_annotation(dtype, unit),
         "b_": vector_annotation(dtype, lanes),
     }
-    return arrays | {"spots_": table, "places_": table, "numbers_": table}
+    return arrays | {"tap_offsets_": table, "position_offsets_": table, "scalars_": table}
 
 
 # --- convolution: a tile has 8 output positions and a vector of output channels ---
 
 _CONVOLVED = (
-    "batches", "down", "m", "panels", "count", "deep", "kh", "kw",
-    "by_o", "by_i", "by_h", "by_w", "biased", "by_z", "bias_at", "workspace_offset", "workspace_per_core",
+    "batches", "row_tiles", "m", "panels", "count", "depth", "kh", "kw",
+    "stride_o", "stride_i", "stride_h", "stride_w", "has_bias", "bias_stride", "bias_offset",
+    "workspace_offset", "workspace_per_core",
     *ImageLayout._fields,
 )  # fmt: skip
 
@@ -123,16 +127,16 @@ def _weights(dtype: str, lanes: int, serial: bool) -> str:
     body = f"""            for j in range(first_t, last_t):
                 for k in range(j * kh * kw * padded, (j + 1) * kh * kw * padded):
                     b_[k] = {_zero(dtype, lanes)}
-                b_[bias_at // {lanes} + j] = {_zero(dtype, lanes)}
+                b_[bias_offset // {lanes} + j] = {_zero(dtype, lanes)}
                 for o in range(j * {lanes}, ti.min(count, (j + 1) * {lanes})):
-                    if biased == 1:
-                        s_[bias_at + o] = z_[o * by_z]
+                    if has_bias == 1:
+                        s_[bias_offset + o] = z_[o * bias_stride]
                     for c in range(channels):
                         for i in range(kh):
-                            to = ((j * kh * kw + i * kw) * padded + c) * {lanes} + o - j * {lanes}
-                            at = o * by_o + c * by_i + i * by_h
+                            target = ((j * kh * kw + i * kw) * padded + c) * {lanes} + o - j * {lanes}
+                            source = o * stride_o + c * stride_i + i * stride_h
                             for k in range(kw):
-                                s_[to + k * padded * {lanes}] = w_[at + k * by_w]
+                                s_[target + k * padded * {lanes}] = w_[source + k * stride_w]
 """
     return _partitioned_loop(_CONVOLVED, "panels", body, serial)
 
@@ -141,18 +145,18 @@ def _sums(lanes: int, unit: int, dtype: str) -> str:
     """Return the sums of a tile: d0 to d7, for output positions with offsets r0 to r7."""
     rows, step, zero = range(ROWS), BLOCK // unit, _zero(dtype, lanes)
     lines = [
-        *[f"    d{r} = b_[bias_at // {lanes} + j]" for r in rows],
-        f"    for block in range((deep + {step - 1}) // {step}):",
+        *[f"    d{r} = b_[bias_offset // {lanes} + j]" for r in rows],
+        f"    for block in range((depth + {step - 1}) // {step}):",
         *[f"        c{r} = {zero}" for r in rows],
-        f"        for k in range(block * {step}, ti.min(deep, (block + 1) * {step})):",
-        "            far = spots_[k]",
+        f"        for k in range(block * {step}, ti.min(depth, (block + 1) * {step})):",
+        "            tap = tap_offsets_[k]",
     ]
     for s in range(unit):
         number = f"[{s}]" if unit > 1 else ""
-        lines.append(f"            b = b_[(j * deep + k) * {unit} + {s}]")
+        lines.append(f"            b = b_[(j * depth + k) * {unit} + {s}]")
         for r in rows:
             lines += [
-                f"            a = a_[far + r{r}]{number}",
+                f"            a = a_[tap + r{r}]{number}",
                 f"            {muladd.fma_line(f'c{r}', 'b', 'a', dtype)}",
             ]
     lines += [f"        d{r} += c{r}" for r in rows]
@@ -167,16 +171,16 @@ def _store_lines(lanes: int, whole: bool, end: source.Epilogue) -> str:
         for k in range(lanes):
             column = ", ".join(f"d{r}[{k}]" for r in rows)
             lines.append(f"if j * {lanes} + {k} < count:")
-            lines.append(f"    y_[(n * count + j * {lanes} + {k}) * down + i] = ti.Vector([{column}])")
+            lines.append(f"    y_[(n * count + j * {lanes} + {k}) * row_tiles + i] = ti.Vector([{column}])")
         if end.lines:
             lines.append(f"for o in range(j * {lanes}, ti.min(count, (j + 1) * {lanes})):")
-            lines += [f"    {line}" for line in ["e = (n * count + o) * down + i", *end.lines.splitlines()]]
+            lines += [f"    {line}" for line in ["e = (n * count + o) * row_tiles + i", *end.lines.splitlines()]]
     else:
-        lines += [f"b_[(mine + total_elements) // {lanes} + {r}] = d{r}" for r in rows]
+        lines += [f"b_[(image_offset + total_elements) // {lanes} + {r}] = d{r}" for r in rows]
         lines.append(f"for l in range(ti.min({lanes}, count - j * {lanes})):")
-        lines.append(f"    to = (n * count + j * {lanes} + l) * m + i * {ROWS}")
+        lines.append(f"    target = (n * count + j * {lanes} + l) * m + i * {ROWS}")
         lines.append(f"    for r in range(ti.min({ROWS}, m - i * {ROWS})):")
-        lines.append(f"        y_[to + r] = s_[mine + total_elements + r * {lanes} + l]")
+        lines.append(f"        y_[target + r] = s_[image_offset + total_elements + r * {lanes} + l]")
     return "".join(f"                    {line}\n" for line in lines)
 
 
@@ -202,8 +206,8 @@ class TiledConvolution(NamedTuple):
 
     def items(self, numbers: Any) -> int:
         """Return the number of elements of the result, from the kernel's integers."""
-        known = dict(zip(_CONVOLVED, numbers, strict=False))
-        return int(known["batches"]) * int(known["m"]) * int(known["count"])
+        values = dict(zip(_CONVOLVED, numbers, strict=False))
+        return int(values["batches"]) * int(values["m"]) * int(values["count"])
 
     def kernel(self, end: source.Epilogue | None = None) -> Kernel:
         """Return the kernel of the convolution, optionally with an epilogue."""
@@ -214,13 +218,15 @@ class TiledConvolution(NamedTuple):
 def _convolution_kernel(what: TiledConvolution, end: source.Epilogue) -> Kernel:
     type, unit, fours, whole, little, serial = what
     dtype, lanes = type.name, LANES[type]
-    begins = [f"r{r} = mine // {unit} + places_[ti.min(i * {ROWS} + {r}, m - 1)]" for r in range(ROWS)]
-    body = f"""            mine = workspace_offset + me * workspace_per_core
+    begins = [
+        f"r{r} = image_offset // {unit} + position_offsets_[ti.min(i * {ROWS} + {r}, m - 1)]" for r in range(ROWS)
+    ]
+    body = f"""            image_offset = workspace_offset + core_id * workspace_per_core
             for k in range(ti.select(first_t < last_t, total_elements // {lanes}, 0)):
-                b_[mine // {lanes} + k] = {_zero(dtype, lanes)}
+                b_[image_offset // {lanes} + k] = {_zero(dtype, lanes)}
             for t in range(first_t, last_t):
-                n = t // down
-                i = t % down
+                n = t // row_tiles
+                i = t % row_tiles
                 if (i == 0) | (t == first_t):
 {_image_copy_lines(unit, fours)}{"".join(f"                {line}{chr(10)}" for line in begins)}\
                 for j in range(panels):
@@ -229,8 +235,8 @@ def _convolution_kernel(what: TiledConvolution, end: source.Epilogue) -> Kernel:
     if whole:
         arrays["y_"] = vector_annotation(dtype, ROWS)
     body = "".join(f"    {source.broadcast_line(f'{x}_', x, ROWS)}" for x in end.scalars) + body
-    loops = _weights(dtype, lanes, little) + _partitioned_loop(_CONVOLVED, "batches * down", body, serial)
-    made = _kernel(f"convolve{'_ended' * bool(end.lines)}", arrays, loops, end)
+    loops = _weights(dtype, lanes, little) + _partitioned_loop(_CONVOLVED, "batches * row_tiles", body, serial)
+    made = _kernel(f"conv2d{'_epilogue' * bool(end.lines)}", arrays, loops, end)
     if whole and type.name == "float32":
         made.work = what
     return made
@@ -239,7 +245,8 @@ def _convolution_kernel(what: TiledConvolution, end: source.Epilogue) -> Kernel:
 # --- weight gradient: a tile has 8 input elements and a vector of channels of the output gradient ---
 
 _CORRELATED = (
-    "units", "bands", "down", "m", "panels", "count", "deep", "spots", "parts", "sums_at", "size", "workspace_per_core",
+    "units", "bands", "row_tiles", "m", "panels", "count", "depth", "taps", "partials", "sums_offset",
+    "size", "workspace_per_core",
     *ImageLayout._fields,
 )  # fmt: skip
 
@@ -248,56 +255,58 @@ def _gradient_copy_lines(lanes: int, fours: bool) -> str:
     """Return the statements that copy the output gradient of image n to vectors of channels."""
     if fours:
         read = f"g_[(n * count + ti.min(j * {lanes} + {{k}}, count - 1)) * (m // 4) + q]"
-        turned = _transpose_lines(28, lanes, read, f"b_[(mine + total_elements) // {lanes} + j * m + q * 4 + {{s}}]")
+        turned = _transpose_lines(
+            28, lanes, read, f"b_[(image_offset + total_elements) // {lanes} + j * m + q * 4 + {{s}}]"
+        )
         return f"""                    for j in range(panels):
                         for q in range(m // 4):
 {turned}"""
     return f"""                    for o in range(count):
-                        to = mine + total_elements + o // {lanes} * m * {lanes} + o % {lanes}
+                        target = image_offset + total_elements + o // {lanes} * m * {lanes} + o % {lanes}
                         for p in range(m):
-                            s_[to + p * {lanes}] = g_[(n * count + o) * m + p]
+                            s_[target + p * {lanes}] = g_[(n * count + o) * m + p]
 """
 
 
 def _products(lanes: int, unit: int, dtype: str) -> str:
     """Return the statements that add the products of some positions to the sums of each tile."""
     rows = range(ROWS)
-    lines = ["for i in range(down):"]
+    lines = ["for i in range(row_tiles):"]
     for k in range(ROWS // unit):
-        lines.append(f"    q{k} = mine // {unit} + spots_[ti.min(i * {ROWS // unit} + {k}, deep - 1)]")
+        lines.append(f"    q{k} = image_offset // {unit} + tap_offsets_[ti.min(i * {ROWS // unit} + {k}, depth - 1)]")
     lines += [
         "    for j in range(panels):",
-        f"        at = (mine + total_elements) // {lanes} + j * m",
-        f"        to = (sums_at + t * size) // {lanes} + (j * down + i) * {ROWS}",
+        f"        source = (image_offset + total_elements) // {lanes} + j * m",
+        f"        target = (sums_offset + t * size) // {lanes} + (j * row_tiles + i) * {ROWS}",
         *[f"        c{r} = {_zero(dtype, lanes)}" for r in rows],
         f"        for p in range(band * {BLOCK}, ti.min(m, (band + 1) * {BLOCK})):",
-        "            b = b_[at + p]",
-        "            far = places_[p]",
+        "            b = b_[source + p]",
+        "            position = position_offsets_[p]",
     ]
     number = [f"[{r % unit}]" if unit > 1 else "" for r in rows]
     for r in rows:
         lines += [
-            f"            a = a_[far + q{r // unit}]{number[r]}",
+            f"            a = a_[position + q{r // unit}]{number[r]}",
             f"            {muladd.fma_line(f'c{r}', 'b', 'a', dtype)}",
         ]
-    lines += [f"        b_[to + {r}] = b_[to + {r}] + c{r}" for r in rows]
+    lines += [f"        b_[target + {r}] = b_[target + {r}] + c{r}" for r in rows]
     return "".join(f"                    {line}\n" for line in lines)
 
 
 def _reduce_parts_loop(lanes: int, serial: bool) -> str:
     """Return the sum of all partial sums, in the layout of the weights."""
     body = f"""            for j in range(first_t, last_t):
-                begin = sums_at // {lanes} + j * down * {ROWS}
-                for k in range(begin, begin + down * {ROWS}):
+                begin = sums_offset // {lanes} + j * row_tiles * {ROWS}
+                for k in range(begin, begin + row_tiles * {ROWS}):
                     total = b_[k]
-                    for part in range(1, parts):
-                        total = total + b_[k + part * (size // {lanes})]
+                    for partial in range(1, partials):
+                        total = total + b_[k + partial * (size // {lanes})]
                     b_[k] = total
                 for o in range(j * {lanes}, ti.min(count, (j + 1) * {lanes})):
                     for c in range(channels):
-                        at = (begin + c) * {lanes} + o - j * {lanes}
-                        for k in range(spots):
-                            y_[(o * channels + c) * spots + k] = s_[at + k * padded * {lanes}]
+                        source = (begin + c) * {lanes} + o - j * {lanes}
+                        for k in range(taps):
+                            y_[(o * channels + c) * taps + k] = s_[source + k * padded * {lanes}]
 """
     return _partitioned_loop(_CORRELATED, "panels", body, serial)
 
@@ -308,21 +317,21 @@ def weight_gradient_kernel(
 ) -> Kernel:
     dtype, lanes = type.name, LANES[type]
     zero = _zero(dtype, lanes)
-    body = f"""            mine = me * workspace_per_core
+    body = f"""            image_offset = core_id * workspace_per_core
             for k in range(ti.select(first_t < last_t, workspace_per_core // {lanes}, 0)):
-                b_[mine // {lanes} + k] = {zero}
+                b_[image_offset // {lanes} + k] = {zero}
             for t in range(first_t, last_t):
                 for k in range(size // {lanes}):
-                    b_[(sums_at + t * size) // {lanes} + k] = {zero}
-                first_u = t * units // parts
-                for u in range(first_u, (t + 1) * units // parts):
+                    b_[(sums_offset + t * size) // {lanes} + k] = {zero}
+                first_u = t * units // partials
+                for u in range(first_u, (t + 1) * units // partials):
                     n = u // bands
                     band = u % bands
                     if (band == 0) | (u == first_u):
 {indent(_image_copy_lines(unit, fours) + _gradient_copy_lines(lanes, lines), "    ")}{_products(lanes, unit, dtype)}"""
     arrays = _array_annotations(dtype, lanes, unit, fours, {"g_": source.array_annotation(dtype, 4 if lines else 1)})
     return _kernel(
-        "correlate",
+        "conv2d_weight",
         arrays,
-        _partitioned_loop(_CORRELATED, "parts", body, serial) + _reduce_parts_loop(lanes, has_few_weights),
+        _partitioned_loop(_CORRELATED, "partials", body, serial) + _reduce_parts_loop(lanes, has_few_weights),
     )

@@ -32,5 +32,5 @@ def copy_unit(dims: int, numbers: tuple[int, ...], itemsize: int, aligned: int) 
 def copy_kernel(dims: int, unit: int, serial: bool) -> Any:
     """Return the kernel that copies `unit` bytes at a time, as vectors of float32, in `dims` dimensions."""
     arguments = (source.KernelArgument("a", "a", "float32"),)
-    text = source.strided_kernel("move", "a", arguments, "float32", "float32", dims, serial, (1,), unit // 4)
-    return get_kernel("move", *text)
+    text = source.strided_kernel("copy_rows", "a", arguments, "float32", "float32", dims, serial, (1,), unit // 4)
+    return get_kernel("copy_rows", *text)

@@ -23,10 +23,10 @@ FUNCTIONS: dict[str, str] = {
     "truncated": "return ti.select(x < 0, ti.ceil(x), ti.floor(x))",
     # rounds half to even; a zero keeps the sign of x
     "rounded": """low = ti.floor(x)
-    part = x - low
+    fraction = x - low
     even = ti.select(ti.floor(low * 0.5) * 2 == low, low, low + 1)
-    near = ti.select(part < 0.5, low, ti.select(part > 0.5, low + 1, even))
-    return ti.select(near == 0, x * 0, near)""",
+    nearest = ti.select(fraction < 0.5, low, ti.select(fraction > 0.5, low + 1, even))
+    return ti.select(nearest == 0, x * 0, nearest)""",
     # W. Kahan: the rounding error of 1 + x also occurs in the divisor, and cancels
     "log1p": """u = 1 + x
     d = u - 1
@@ -34,8 +34,8 @@ FUNCTIONS: dict[str, str] = {
     "expm1": """u = ti.exp(x)
     d = u - 1
     l = ti.log(u)
-    good = (d != 0) & (d != -1) & (u < 1e30)
-    return ti.select(good, d * (x / ti.select(good, l, l * 0 + 1)), ti.select(d == 0, x, d))""",
+    is_regular = (d != 0) & (d != -1) & (u < 1e30)
+    return ti.select(is_regular, d * (x / ti.select(is_regular, l, l * 0 + 1)), ti.select(d == 0, x, d))""",
     "log2": "return ti.log(x) * 1.4426950408889634",
     "sinh": """e = expm1(ti.abs(x))
     y = ti.select(e > 1e15, ti.exp(ti.abs(x) * 0.5) * (ti.exp(ti.abs(x) * 0.5) * 0.5), (e + e / (e + 1)) * 0.5)
@@ -56,52 +56,52 @@ FUNCTIONS: dict[str, str] = {
     return ti.select(x < 0, y * -1, ti.select(x == 0, x, y))""",
     # by repeated squaring; for a negative integer exponent it is 1 / x, truncated
     # where pow is defined only for positive bases
-    "power": """size, whole = ti.abs(x), ti.floor(y) == y
-    odd = whole & ((ti.floor(y * 0.5) * 2 == y) == 0)
-    found = ti.pow(ti.select(size == 0, 1.0, size), y)
-    none = ti.select(y == 0, 1.0, ti.select(y > 0, 0.0, inf))
-    found = ti.select(size == 0, none, found)
-    return ti.select(x < 0, ti.select(whole, ti.select(odd, found * -1, found), nan), found)""",
-    "power_of_ints": """result, base, left = x * 0 + 1, x, ti.cast(y, ti.i64)
-    while left > 0:
-        if left % 2 == 1:
+    "power": """size, is_integer = ti.abs(x), ti.floor(y) == y
+    odd = is_integer & ((ti.floor(y * 0.5) * 2 == y) == 0)
+    result = ti.pow(ti.select(size == 0, 1.0, size), y)
+    power_of_zero = ti.select(y == 0, 1.0, ti.select(y > 0, 0.0, inf))
+    result = ti.select(size == 0, power_of_zero, result)
+    return ti.select(x < 0, ti.select(is_integer, ti.select(odd, result * -1, result), nan), result)""",
+    "power_of_ints": """result, base, exponent = x * 0 + 1, x, ti.cast(y, ti.i64)
+    while exponent > 0:
+        if exponent % 2 == 1:
             result *= base
         base *= base
-        left //= 2
+        exponent //= 2
     odd = ti.cast(y, ti.i64) % 2 == 1
     return ti.select(y >= 0, result, ti.select(x == 1, x, ti.select(x == -1, ti.select(odd, x, x * -1), x * 0)))""",
     # The remainder of |x| modulo |y|: subtract multiples of |y| by powers of two, largest first, so that each
     # difference is exact, unlike x - y * floor(x / y).
-    "left_over": """rest, part, by = ti.abs(x), ti.abs(y), ti.abs(y)
-    while (part <= rest * 0.5) & (part > 0) & (rest < inf):
-        part = part + part
-    while (part >= by) & (part > 0) & (part < inf) & (rest < inf):
-        rest = ti.select(rest >= part, rest - part, rest)
-        part = part * 0.5
-    return ti.select((rest < inf) & (by > 0), rest, nan)""",
-    "modulo": """rest = left_over(x, y)
-    rest = ti.select(x < 0, rest * -1, rest)
-    rest = ti.select((rest == 0) | ((rest < 0) == (y < 0)), rest, rest + y)
-    return ti.select(rest == 0, ti.abs(rest) * ti.select(y < 0, -1, 1), rest)""",
+    "fmod_abs": """remainder, multiple, divisor = ti.abs(x), ti.abs(y), ti.abs(y)
+    while (multiple <= remainder * 0.5) & (multiple > 0) & (remainder < inf):
+        multiple = multiple + multiple
+    while (multiple >= divisor) & (multiple > 0) & (multiple < inf) & (remainder < inf):
+        remainder = ti.select(remainder >= multiple, remainder - multiple, remainder)
+        multiple = multiple * 0.5
+    return ti.select((remainder < inf) & (divisor > 0), remainder, nan)""",
+    "floor_mod": """remainder = fmod_abs(x, y)
+    remainder = ti.select(x < 0, remainder * -1, remainder)
+    remainder = ti.select((remainder == 0) | ((remainder < 0) == (y < 0)), remainder, remainder + y)
+    return ti.select(remainder == 0, ti.abs(remainder) * ti.select(y < 0, -1, 1), remainder)""",
     # divides by y once: CUDA replaces two quotients by products with the rounded reciprocal
-    "quotient": """rest = left_over(x, y)
-    rest = ti.select(x < 0, rest * -1, rest)
-    whole = (x - rest) / y
-    whole = ti.select((rest == 0) | ((rest < 0) == (y < 0)), whole, whole - 1)
-    low = ti.floor(whole)
-    near = ti.select(whole - low > 0.5, low + 1, low)
-    return ti.select(y == 0, x / (y * 0.5), ti.select(near == 0, x / (y + y) * 0, near))""",
+    "floor_div": """remainder = fmod_abs(x, y)
+    remainder = ti.select(x < 0, remainder * -1, remainder)
+    quotient = (x - remainder) / y
+    quotient = ti.select((remainder == 0) | ((remainder < 0) == (y < 0)), quotient, quotient - 1)
+    low = ti.floor(quotient)
+    nearest = ti.select(quotient - low > 0.5, low + 1, low)
+    return ti.select(y == 0, x / (y * 0.5), ti.select(nearest == 0, x / (y + y) * 0, nearest))""",
     "sigmoid": """small = ti.exp(ti.abs(x) * -1)
     return ti.select(x >= 0, small * 0 + 1, small) / (1 + small)""",
     "softplus": "return ti.max(x, 0) + log1p(ti.exp(ti.abs(x) * -1))",
     "erf": f"""size = ti.min(ti.abs(x), 6)
     u = ti.min(size, 0.46875) * ti.min(size, 0.46875)
-    near = x * (({horner(ERF_NEAR[0], "u")}) / ({horner(ERF_NEAR[1], "u")}))
-    far = 1 - ti.exp(size * size * -1) * (({horner(ERF_FAR[0], "size")}) / ({horner(ERF_FAR[1], "size")}))
-    return ti.select((x == x) == 0, x, ti.select(size <= 0.46875, near, ti.select(x < 0, far * -1, far)))""",
+    inner = x * (({horner(ERF_NEAR[0], "u")}) / ({horner(ERF_NEAR[1], "u")}))
+    tail = 1 - ti.exp(size * size * -1) * (({horner(ERF_FAR[0], "size")}) / ({horner(ERF_FAR[1], "size")}))
+    return ti.select((x == x) == 0, x, ti.select(size <= 0.46875, inner, ti.select(x < 0, tail * -1, tail)))""",
 }
 
-BINARY_FUNCTIONS = frozenset({"power", "power_of_ints", "left_over", "modulo", "quotient"})  # functions of x and y
+BINARY_FUNCTIONS = frozenset({"power", "power_of_ints", "fmod_abs", "floor_mod", "floor_div"})  # functions of x and y
 _SCALAR_FUNCTION = re.compile(r"ti\.(exp|log|tanh|abs)\(")
 _LOWERABLE = {"ti.select", "ti.min", "ti.max", "ti.sqrt", "ti.floor", "ti.ceil"}  # these lower on vectors
 _CALLED = re.compile(r"(?<![\w.])(\w+)\(")

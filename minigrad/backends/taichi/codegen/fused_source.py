@@ -74,7 +74,7 @@ class _VectorWriter:
     """Generator of a vectorised kernel. The array with key `y` is its output, `at` the index of the current vector in
     an array. Arrays that are only stored bypass the cache if `bypasses_cache`."""
 
-    def __init__(self, y: Any, at: str = "{name}_at + i", past: bool = False) -> None:
+    def __init__(self, y: Any, at: str = "{name}_row + i", past: bool = False) -> None:
         self._output_key, self._index, self._bypasses_cache = y, at, past
         self._bypassing: set[Any] = set()  # keys of arrays that bypass the cache
         self._arrays: dict[Any, tuple[str, OperandLayout]] = {}
@@ -138,7 +138,7 @@ class _VectorWriter:
             name = self._array(x)
             register = self._register_of[x.key] = next(self._registers)
             if x.row:
-                self._prologue += broadcast_line(f"{name}_[{name}_at]", register, VECTOR_SIZE)
+                self._prologue += broadcast_line(f"{name}_[{name}_row]", register, VECTOR_SIZE)
             else:
                 self._line(f"{register} = {name}_[{self._index.format(name=name)}]")
         return self._register_of[x.key]
@@ -244,8 +244,8 @@ class _MultiPassWriter:
                 self._compute(k, loop)
         through = f"        for k in range(n):\n{self._inner}" if self._inner else ""
         if self._quad_sums:
-            through = f"        for turn in range((n + 3) // 4):\n{''.join(self._quad_sums)}"
-            through += "            for k in range(turn * 4, ti.min(n, turn * 4 + 4)):\n"
+            through = f"        for iteration in range((n + 3) // 4):\n{''.join(self._quad_sums)}"
+            through += "            for k in range(iteration * 4, ti.min(n, iteration * 4 + 4)):\n"
             through += indent(self._inner, "    ") + self._quad_updates
         return self._heads + self._starts + through + self._after
 
@@ -257,18 +257,18 @@ class _MultiPassWriter:
             how = REDUCTIONS[work.reduction]
             sums, s = f"sums{k}", f"s{k}"
             self._starts += how.lines(how.start, 8, sums)
-            term, near = f"term{k}", f"near{k}"
+            term, partial = f"term{k}", f"partial{k}"
             self._inner += f"            {term} = {snippet}\n"
             if how.adds_by_four:  # in the same order of additions as the kernel of this sum alone
-                self._quad_sums.append(broadcast_line("0.0", f"    {near}", VECTOR_SIZE))
-                self._inner += f"            {near} = {near} + {term}\n"
-                self._quad_updates += how.lines(how.add, 12, sums, near)
+                self._quad_sums.append(broadcast_line("0.0", f"    {partial}", VECTOR_SIZE))
+                self._inner += f"            {partial} = {partial} + {term}\n"
+                self._quad_updates += how.lines(how.add, 12, sums, partial)
             else:
                 self._inner += how.lines(how.add, 12, sums, term)
             ends = {"s": s, **{name: self._scalar_name(x) for name, x in loop.end_scalars.items()}}
             self._after += re.sub(r"\bs\b", s, how.lines(f"{how.finish}\n{how.reduce_lanes}", 8, sums))
-            self._after += f"        one{k} = ti.cast({_rename_operands(work.end, ends)}, ti.f32)\n"
-            self._after += broadcast_line(f"one{k}", f"r{k}", VECTOR_SIZE) + self._store(loop.y, f"one{k}", 8)
+            self._after += f"        result{k} = ti.cast({_rename_operands(work.end, ends)}, ti.f32)\n"
+            self._after += broadcast_line(f"result{k}", f"r{k}", VECTOR_SIZE) + self._store(loop.y, f"result{k}", 8)
             self._rows[loop.y.key] = f"r{k}"
         elif loop.y.row:
             # All lanes are equal. With one lane LLVM compares vectors of 1, which AVX-512 lacks, and aborts.
@@ -310,11 +310,11 @@ class _MultiPassWriter:
             return f"{self._scalar_name(x)}_"
         if x.row:
             if x.key not in self._rows:
-                self._rows[x.key] = f"{self._array(x)}_one"
+                self._rows[x.key] = f"{self._array(x)}_scalar"
                 self._heads += broadcast_line(self._element_expression(x), self._rows[x.key], VECTOR_SIZE)
             return self._rows[x.key]
         if x.key not in self._register_of:
-            self._register_of[x.key] = f"{self._array(x)}_now"
+            self._register_of[x.key] = f"{self._array(x)}_value"
             self._inner += f"            {self._register_of[x.key]} = {self._element_expression(x)}\n"
         return self._register_of[x.key]
 

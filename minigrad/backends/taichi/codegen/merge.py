@@ -50,7 +50,7 @@ MAX_LAUNCHES_IN_LONG_STEP = 8  # launches per kernel of such a step: a GPT compi
 PER_CORE_BOUNDS = f"{CORES}*512", f"{CORES * 512}"  # bounds of a loop with one iteration per core
 MAX_PERIOD = 128  # maximum length of a repeated sequence of launches
 MIN_REPEATED_LAUNCHES = 8  # number of equal launches that is worth an additional kernel
-INTEGER_TABLES = {"ti.i32": ("numbers_", np.int32), "ti.i64": ("wholes_", np.int64)}
+INTEGER_TABLES = {"ti.i32": ("scalars_", np.int32), "ti.i64": ("scalars64_", np.int64)}
 
 
 class BaseArray(NamedTuple):
@@ -77,8 +77,8 @@ class Megakernel:
         self._functions: dict[str, tuple[str, str]] = {}  # source before renaming -> new name, and source
         parts = [part for k, one in enumerate(launches) for part in self._launch_loops(f"l{k}_", one)]
         self._barrier_counter = barrier_counter()
-        place = "" if gpu or not can_use_barriers() else self._add_scalar(self._barrier_counter.ctypes.data, "ti.i64")
-        loops = insert_barriers(parts, place)
+        counter = "" if gpu or not can_use_barriers() else self._add_scalar(self._barrier_counter.ctypes.data, "ti.i64")
+        loops = insert_barriers(parts, counter)
         tables = {
             name: np.array(self._tables[name], kind) for name, kind in INTEGER_TABLES.values() if self._tables[name]
         }
@@ -86,7 +86,7 @@ class Megakernel:
         self.tables = [array_argument(x) if gpu else (x.ctypes.data, len(x), x.nbytes) for x in self._table_arrays]
         annotations = {f"A{k}": base_array.annotation for k, base_array in enumerate(self.arrays)}
         annotations.update((name, _table_annotation(tables[name].dtype)) for name in tables)
-        arguments = [f"{name}: {note}{f', {name}_from: ti.i32' if gpu else ''}" for name, note in annotations.items()]
+        arguments = [f"{name}: {note}{f', {name}_base: ti.i32' if gpu else ''}" for name, note in annotations.items()]
         arguments += [f"x{k}: {note}" for k, note in enumerate(self._types)]
         body = f"(\n    {', '.join(arguments)}\n):\n{loops}"
         functions = "".join(f"{text}\n\n" for _, text in self._functions.values())
@@ -128,7 +128,7 @@ class Megakernel:
                 if next(written):
                     self._written.add(replacements[name])
                 loads[prefix + start] = self._add_to_table("ti.i32", offset)
-                replacements[start] = f"{replacements[name]}_from + {prefix}{start}" if self._gpu else prefix + start
+                replacements[start] = f"{replacements[name]}_base + {prefix}{start}" if self._gpu else prefix + start
             elif type(x) is not SymbolicScalar and note in INTEGER_TABLES:
                 replacements[name], loads[prefix + name] = prefix + name, self._add_to_table(note, x)
             elif type(x) is not SymbolicScalar and isfinite(x):

@@ -77,7 +77,7 @@ EDGES = """        first = start >> 4
         low = ti.cast(start - first * 16, ti.f32)
         high = ti.cast(end - last * 16, ti.f32)
         lanes = ti.Vector([ti.cast(j, ti.f32) for j in range(16)])
-        none = lanes * 0.0
+        zeros = lanes * 0.0
 """
 _ADD = "{s} = {s} + ti.Vector([ti.cast({x}[j], ti.f64) for j in range({wide})])\n"
 
@@ -115,10 +115,10 @@ def _extreme_reduction(sign: str, identity: str) -> VectorReduction:
     """Return an extreme that tracks nan in a second accumulator, to keep the dependency chain at one instruction."""
     sixteen = "ti.Vector([ti.cast({least}, ti.f32) for j in range(16)])"
     return VectorReduction(
-        f"{{s}} = {sixteen.format(least=identity)}\n{{s}}_odd = {sixteen.format(least=1)}",
-        f"{{s}} = ti.select({{x}} {sign} {{s}}, {{x}}, {{s}})\n{{s}}_odd = ti.select({{x}} == {{x}}, {{s}}_odd, {{x}})",
-        f"none + {identity}",
-        "{s} = ti.select({s}_odd == {s}_odd, {s}, {s}_odd)",
+        f"{{s}} = {sixteen.format(least=identity)}\n{{s}}_nan = {sixteen.format(least=1)}",
+        f"{{s}} = ti.select({{x}} {sign} {{s}}, {{x}}, {{s}})\n{{s}}_nan = ti.select({{x}} == {{x}}, {{s}}_nan, {{x}})",
+        f"zeros + {identity}",
+        "{s} = ti.select({s}_nan == {s}_nan, {s}, {s}_nan)",
         _EXTREME_OF_LANES.replace("SIGN", sign),
     )
 
@@ -127,7 +127,7 @@ REDUCTIONS = {
     "sum": VectorReduction(
         "{s} = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])",
         "{s} = {s} + ti.Vector([ti.cast({x}[j], ti.f64) for j in range(16)])",
-        "none",
+        "zeros",
         "",
         "s = {s}.sum()",
         True,
@@ -135,7 +135,7 @@ REDUCTIONS = {
     "squares": VectorReduction(
         "{s} = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])",
         "{s} = {s} + ti.Vector([ti.cast({x}[j], ti.f64) * ti.cast({x}[j], ti.f64) for j in range(16)])",
-        "none",
+        "zeros",
         "",
         "s = {s}.sum()",
     ),
@@ -171,32 +171,34 @@ def _row_reduction_source(what: LineReduction, serial: bool) -> tuple[str, str]:
     def reads(indent: int, at: str) -> str:
         return "".join(f"{' ' * indent}{x} = {x}_[{at}]\n" for x in each) + f"{' ' * indent}x = {snippet}\n"
 
-    fours = "        turns = ti.max(last + 1 - edge - begin, 0) // 4\n        for turn in range(turns):\n"
+    fours = (
+        "        iterations = ti.max(last + 1 - edge - begin, 0) // 4\n        for iteration in range(iterations):\n"
+    )
     for t in range(4):
-        fours += f"            k{t} = begin + turn * 4 + {t}\n{reads(12, f'k{t}')}            x{t} = x\n"
-    fours += f"            x = x0 + x1 + x2 + x3\n{how.lines(how.add, 12)}        near = none\n"
-    fours += "        for k in range(begin + turns * 4, last + 1 - edge):\n"
-    fours += f"{reads(12, 'k')}            near = near + x\n{how.lines(how.add, 8, x='near')}"
+        fours += f"            k{t} = begin + iteration * 4 + {t}\n{reads(12, f'k{t}')}            x{t} = x\n"
+    fours += f"            x = x0 + x1 + x2 + x3\n{how.lines(how.add, 12)}        partial = zeros\n"
+    fours += "        for k in range(begin + iterations * 4, last + 1 - edge):\n"
+    fours += f"{reads(12, 'k')}            partial = partial + x\n{how.lines(how.add, 8, x='partial')}"
     ones = f"        for k in range(begin, last + 1 - edge):\n{reads(12, 'k')}{how.lines(how.add, 12)}"
     body = (
-        "        row = i // stretches\n        start = row * size + i % stretches * length\n"
-        f"        end = ti.min(start + length, row * size + size)\n{EDGES}        nothing = {how.identity}\n"
+        "        row = i // chunks\n        start = row * size + i % chunks * length\n"
+        f"        end = ti.min(start + length, row * size + size)\n{EDGES}        identity = {how.identity}\n"
         + "".join(f"        {x} = {x}_[row]\n" for x in letters if x not in each)
         + how.lines(how.start, 8)
         + "        edge = ti.select((start | end) % 16 == 0, 0, 1)\n        begin = first + edge\n"
         + (fours if how.adds_by_four else ones)
-        + "        if (edge == 1) & (start < end):\n            most = ti.select(first < last, 16.0, high)\n"
+        + "        if (edge == 1) & (start < end):\n            limit = ti.select(first < last, 16.0, high)\n"
         + reads(12, "first")
-        + f"            x = ti.select((lanes >= low) & (lanes < most), x, nothing)\n{how.lines(how.add, 12)}"
+        + f"            x = ti.select((lanes >= low) & (lanes < limit), x, identity)\n{how.lines(how.add, 12)}"
         + f"        if (edge == 1) & (first < last):\n{reads(12, 'last')}"
-        + f"            x = ti.select(lanes < high, x, nothing)\n{how.lines(how.add, 12)}"
+        + f"            x = ti.select(lanes < high, x, identity)\n{how.lines(how.add, 12)}"
         + how.lines(f"{how.finish}\n{how.reduce_lanes}", 8)
         + f"        y_[i] = ti.cast({end}, ti.{source.TAICHI_NAMES[out]})\n"
     )
     arguments = [("y_", source.array_annotation(out))]
     arguments += [(f"{x}_", VECTOR if x in each else NUMBER) for x in letters]
-    arguments += [(x, "ti.f64") for x in numbers] + [(x, "ti.i32") for x in ("outs", "stretches", "length", "size")]
-    return kernel_source(f"{name}_of_rows", arguments, "outs * stretches", body, serial)
+    arguments += [(x, "ti.f64") for x in numbers] + [(x, "ti.i32") for x in ("outs", "chunks", "length", "size")]
+    return kernel_source(f"{name}_rows", arguments, "outs * chunks", body, serial)
 
 
 def row_reduction_kernel(reduction: LineReduction, n: int, count: int, chunks: int) -> tuple[Any, tuple[int, ...]]:
@@ -204,7 +206,7 @@ def row_reduction_kernel(reduction: LineReduction, n: int, count: int, chunks: i
     length = -(-n // chunks)
     length += -length % 16 if chunks > 1 else 0
     kernel = get_kernel(
-        f"{reduction.name}_of_rows", *_row_reduction_source(reduction, n * count <= MAX_SERIAL_ROW_ELEMENTS)
+        f"{reduction.name}_rows", *_row_reduction_source(reduction, n * count <= MAX_SERIAL_ROW_ELEMENTS)
     )
     if reduction.out == "float32":
         takes = tuple(
@@ -232,30 +234,30 @@ def _column_reduction_source(what: LineReduction, serial: bool) -> tuple[str, st
     )
     lines = ["        group = i // tiles\n        phase = group % phases\n        begin = group // phases * length\n"]
     lines.append("        stop = ti.min(begin + length, (rows - phase + phases - 1) // phases)\n")
-    lines.append("        offset = (phase * columns) & 15\n        most = (offset + columns - 1) >> 4\n")
+    lines.append("        offset = (phase * columns) & 15\n        last_vector = (offset + columns - 1) >> 4\n")
     for t in tile:
-        lines.append(f"        at{t} = ti.min(i % tiles * {TILE} + {t}, most)\n")
+        lines.append(f"        vector{t} = ti.min(i % tiles * {TILE} + {t}, last_vector)\n")
         lines.append(how.lines(how.start, 8, f"sum{t}"))
-        column = f"ti.min(ti.max(at{t} * 16 + j - offset, 0), columns - 1)"
+        column = f"ti.min(ti.max(vector{t} * 16 + j - offset, 0), columns - 1)"
         lines += [f"        {x}_{t} = ti.Vector([{x}_[{column}] for j in range(16)])\n" for x in fixed]
     lines.append("        for q in range(begin, stop):\n            r = phase + q * phases\n")
     lines.append("            start = (r * columns) >> 4\n")
     lines += [f"            {x} = {x}_[r]\n" for x in places]
     for t in tile:
-        lines += [f"            {x} = {x}_[start + at{t}]\n" for x in each]
+        lines += [f"            {x} = {x}_[start + vector{t}]\n" for x in each]
         lines += [f"            {x} = {x}_{t}\n" for x in fixed]
         lines += [f"            x{t} = {snippet}\n", how.lines(how.add, 12, f"sum{t}", f"x{t}")]
     for t in tile:
         lines.append(how.lines(how.finish, 8, f"sum{t}"))
-        lines.append(f"        for j in ti.static(range(16)):\n            column{t} = at{t} * 16 + j - offset\n")
+        lines.append(f"        for j in ti.static(range(16)):\n            column{t} = vector{t} * 16 + j - offset\n")
         lines.append(f"            if (column{t} >= 0) & (column{t} < columns):\n                s = sum{t}[j]\n")
         lines.append(
             f"                y_[group * columns + column{t}] = ti.cast({end}, ti.{source.TAICHI_NAMES[out]})\n"
         )
     arguments = [("y_", source.array_annotation(out)), *[(f"{x}_", VECTOR if x in each else NUMBER) for x in letters]]
     arguments += [(x, "ti.f64") for x in numbers]
-    arguments += [(x, "ti.i32") for x in ("tiles", "phases", "stretches", "length", "rows", "columns")]
-    return kernel_source(f"{name}_of_columns", arguments, "tiles * phases * stretches", "".join(lines), serial)
+    arguments += [(x, "ti.i32") for x in ("tiles", "phases", "chunks", "length", "rows", "columns")]
+    return kernel_source(f"{name}_columns", arguments, "tiles * phases * chunks", "".join(lines), serial)
 
 
 def column_reduction_kernel(reduction: LineReduction, n: int, count: int, chunks: int) -> tuple[Any, tuple[int, ...]]:
@@ -267,7 +269,7 @@ def column_reduction_kernel(reduction: LineReduction, n: int, count: int, chunks
     phase_count = alignment_phases(count)
     vectors = (count + 30) // 16 if phase_count > 1 else count // 16  # maximum per row
     length = -(-n // (phase_count * chunks))
-    return get_kernel(f"{reduction.name}_of_columns", *text), (
+    return get_kernel(f"{reduction.name}_columns", *text), (
         -(-vectors // TILE),
         phase_count,
         chunks,

@@ -77,14 +77,14 @@ def configure_loops(arch: str) -> None:
     UNROLLS_BY_FOUR = arch == "cuda"
 
 
-def store_lines(array: str, place: str, vector: str, bypasses_cache: bool) -> str:
+def store_lines(array: str, index: str, vector: str, bypasses_cache: bool) -> str:
     """Return the lines that store a vector in an array, or bypass the cache if `bypasses_cache`, with the array's
     address."""
     if not bypasses_cache:
-        return f"{array}_[{place}] = {vector}\n"
-    to, made = f"{array}_to", f"{array}_made"
-    lines = f"{to} = {array}_ + ti.cast({place}, ti.i64) * {VECTOR_SIZE * 4}\n{made} = {vector}\n"
-    return f"{lines}muladd.stream({to}, {made})\n"
+        return f"{array}_[{index}] = {vector}\n"
+    address, operand = f"{array}_address", f"{array}_vector"
+    lines = f"{address} = {array}_ + ti.cast({index}, ti.i64) * {VECTOR_SIZE * 4}\n{operand} = {vector}\n"
+    return f"{lines}muladd.stream_store({address}, {operand})\n"
 
 
 class KernelArgument(NamedTuple):
@@ -159,10 +159,10 @@ def _unrolled_body(arrays: Sequence[str], snippet: str, store: str, out: str) ->
     computed = "".join(
         f"            i = first + {256 * k}\n"
         + "".join(f"            {x} = {x}{k}\n" for x in arrays)
-        + f"            made{k} = ti.cast({snippet}, ti.{TAICHI_NAMES[out]})\n"
+        + f"            result{k} = ti.cast({snippet}, ti.{TAICHI_NAMES[out]})\n"
         for k in range(4)
     )
-    written = "".join(f"            y_[first + {256 * k}] = made{k}\n" for k in range(4))
+    written = "".join(f"            y_[first + {256 * k}] = result{k}\n" for k in range(4))
     rest = "".join(f"                {x} = {x}_[i]\n" for x in arrays)
     return (
         f"        first = t // 256 * 1024 + t % 256\n        if first + 768 < n:\n{read}{computed}{written}"
@@ -233,28 +233,28 @@ def strided_kernel(
     in_rows = {one for one, by in zip(arrays[1:], last_strides or (), strict=False) if by}
     for one in arrays[1:]:
         if vectors and one not in in_rows:
-            body += broadcast_line(f"{one}_[{one}_at]", one, wide)
+            body += broadcast_line(f"{one}_[{one}_row]", one, wide)
         else:
-            inner += f"            {one} = {one}_[{one}_at + i{'' if vectors else f' * {one}{last}'}]\n"
+            inner += f"            {one} = {one}_[{one}_row + i{'' if vectors else f' * {one}{last}'}]\n"
     if vectors:
         body += "".join(broadcast_line(f"{one.name}_", one.name, wide) for one in takes if one.kind == "f")
-        inner += f"            y_[y_at + i] = {to_vector_form(snippet)}\n"
+        inner += f"            y_[y_row + i] = {to_vector_form(snippet)}\n"
     else:
-        inner += f"            y_[y_at + i * y{last}] = ti.cast({snippet}, ti.{TAICHI_NAMES[out]})\n"
+        inner += f"            y_[y_row + i * y{last}] = ti.cast({snippet}, ti.{TAICHI_NAMES[out]})\n"
     read = tuple([one._replace(kind="v") if one.name in in_rows else one for one in takes])
     return wrap_kernel(name, read, out, work, numbers, count, body + inner, serial, wide if vectors else 1, True)
 
 
 def row_walk(arrays: Sequence[str], ndim: int, length: int) -> tuple[str, list[str], str]:
-    """Return the lines that compute `first` and the row offset ``y_at`` of each array for iteration t, which covers
+    """Return the lines that compute `first` and the row offset ``y_row`` of each array for iteration t, which covers
     `length` elements of a row; their arguments, strides by array and sizes; and the number of iterations."""
     last = ndim - 1
-    steps = [f"        i{k} = rest % n{k}\n        rest = rest // n{k}\n" for k in reversed(range(1, last))]
+    steps = [f"        i{k} = row % n{k}\n        row = row // n{k}\n" for k in reversed(range(1, last))]
     begins = {one: " + ".join(f"i{k} * {one}{k}" for k in range(last)) or "0" for one in arrays}
     lines = (
-        f"        parts = (n{last} + {length - 1}) // {length}\n        rest = t // parts\n"
-        f"        first = t % parts * {length}\n{''.join(steps)}        i0 = rest\n"
-        + "".join(f"        {one}_at = {begins[one]}\n" for one in arrays)
+        f"        chunks = (n{last} + {length - 1}) // {length}\n        row = t // chunks\n"
+        f"        first = t % chunks * {length}\n{''.join(steps)}        i0 = row\n"
+        + "".join(f"        {one}_row = {begins[one]}\n" for one in arrays)
     )
     numbers = [f"{one}{k}" for one in arrays for k in range(ndim)] + [f"n{k}" for k in range(ndim)]
     return lines, numbers, " * ".join([*[f"n{k}" for k in range(last)], f"((n{last} + {length - 1}) // {length})"])
@@ -325,7 +325,7 @@ def parallel_loop(count: str, body: str, serial: bool) -> str:
         f"    for core in range({CORES} * 512):\n        if core % 512 == 0:\n"
         f"            first_t = core // 512 * ({length})\n"
         f"            for t in range(first_t, ti.min({count}, first_t + {length})):\n"
-        f"{indent(body, ' ' * 8)}" + "            muladd.streamed()\n" * ("muladd.stream(" in body)
+        f"{indent(body, ' ' * 8)}" + "            muladd.store_fence()\n" * ("muladd.stream_store(" in body)
     )
 
 
@@ -346,14 +346,14 @@ CORES = os.cpu_count() or 1
 
 
 def partitioned_loop(count: str, body: str, serial: bool, setup: str = "") -> str:
-    """Return a loop in which core `me` processes first_t to last_t of the range of the expression `count`. The lines
-    `setup` compute variables in `count`."""
+    """Return a loop in which core `core_id` processes first_t to last_t of the range of the expression `count`. The
+    lines `setup` compute variables in `count`."""
     cores = 1 if serial else CORES
     once = SERIALIZE if serial else ""
     return (
         f"{once}    for core in range({cores * 512}):\n        if core % 512 == 0:\n{setup}"
-        f"            me = core // 512\n            share = ({count} + {cores - 1}) // {cores}\n"
-        f"            first_t = me * share\n            last_t = ti.min({count}, first_t + share)\n{body}"
+        f"            core_id = core // 512\n            per_core = ({count} + {cores - 1}) // {cores}\n"
+        f"            first_t = core_id * per_core\n            last_t = ti.min({count}, first_t + per_core)\n{body}"
     )
 
 

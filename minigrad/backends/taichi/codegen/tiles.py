@@ -42,16 +42,17 @@ def vector_annotation(dtype: str, count: int) -> str:
 # Reads of a panel, `width` elements at each of `depth` positions of the sum, by the memory layout `layout`.
 _PACKING_READS = {
     # contiguous: copy vectors
-    "beside": """        for k in range(depth):
+    "contiguous": """        for k in range(depth):
             for u in range({units}):
-                y_[(t * padded + k) * {units} + u] = a_[n * by + k * down + j * {units} + u]
+                y_[(t * padded + k) * {units} + u] = a_[n * batch_stride + k * depth_stride + j * {units} + u]
 """,
     # contiguous along the sum: transpose in blocks of four
-    "along": """        for k in range(depth // 4):
+    "transposed": """        for k in range(depth // 4):
 {loads}{stores}""",
-    "any": """        for k in range(padded):
+    "strided": """        for k in range(padded):
             for l in range({width}):
-                x = a_[n * by + ti.min(j * {width} + l, size - 1) * right + ti.min(k, depth - 1) * down]
+                x = a_[n * batch_stride + ti.min(j * {width} + l, size - 1) * width_stride\
+ + ti.min(k, depth - 1) * depth_stride]
                 y_[(t * padded + k) * {width} + l] = ti.select(k < depth, x, zero)
 """,
 }
@@ -60,7 +61,10 @@ _PACKING_READS = {
 @arch_cache(64)
 def packing_kernel(layout: str, type: Any, width: int, serial: bool) -> Kernel:
     dtype, rows = type.name, range(width)
-    loads = [f"            x{r} = a_[n * by + ti.min(j * {width} + {r}, size - 1) * right + k]\n" for r in rows]
+    loads = [
+        f"            x{r} = a_[n * batch_stride + ti.min(j * {width} + {r}, size - 1) * width_stride + k]\n"
+        for r in rows
+    ]
     unit = vector_unit(width)
     units = width // unit
     stores = [
@@ -69,15 +73,15 @@ def packing_kernel(layout: str, type: Any, width: int, serial: bool) -> Kernel:
         for s, u in product(range(4), range(units))
     ]
     body = _PACKING_READS[layout].format(width=width, units=units, loads="".join(loads), stores="".join(stores))
-    out = source.array_annotation(dtype) if layout == "any" else vector_annotation(dtype, unit)
-    input_annotation = {"beside": vector_annotation(dtype, unit), "along": vector_annotation(dtype, 4)}.get(
+    out = source.array_annotation(dtype) if layout == "strided" else vector_annotation(dtype, unit)
+    input_annotation = {"contiguous": vector_annotation(dtype, unit), "transposed": vector_annotation(dtype, 4)}.get(
         layout, source.array_annotation(dtype)
     )
     body = (
         f"        n = t // panels\n        j = t % panels\n        zero = ti.cast(0, ti.{source.TAICHI_NAMES[dtype]})\n"
         f"{body}"
     )
-    numbers = ("batches", "panels", "size", "depth", "padded", "by", "right", "down")
+    numbers = ("batches", "panels", "size", "depth", "padded", "batch_stride", "width_stride", "depth_stride")
     text = (
         f"@ti.kernel\ndef pack_{layout}_{width}_kernel(y_: {out}, a_: {input_annotation}, "
         f"{', '.join(f'{x}: ti.i32' for x in numbers)}):\n{source.parallel_loop('batches * panels', body, serial)}"
@@ -87,7 +91,7 @@ def packing_kernel(layout: str, type: Any, width: int, serial: bool) -> Kernel:
 
 class _LeftOperand(NamedTuple):
     """How a tile reads the left operand: positions of the sum per step, elements per load, statements before the loop,
-    and the expression of element r at position s in step k. There are `deep` steps."""
+    and the expression of element r at position s in step k. There are `depth` steps."""
 
     steps: int
     load_size: int
@@ -102,22 +106,29 @@ def vector_unit(rows: int) -> int:
 
 def left_operand(layout: str, rows: int) -> _LeftOperand:
     unit = vector_unit(rows)
-    row = f"r{{r}} = n * by_a + ti.min(i * {rows} + {{r}}, m - 1) * down_a"
+    row = f"r{{r}} = n * batch_stride_a + ti.min(i * {rows} + {{r}}, m - 1) * row_stride_a"
     return {
         "panels": _LeftOperand(
-            1, unit, f"first = (n * by_a + i * deep) * {rows // unit}", f"a_[first + k * {rows // unit} + {{u}}][{{l}}]"
+            1,
+            unit,
+            f"first = (n * batch_stride_a + i * depth) * {rows // unit}",
+            f"a_[first + k * {rows // unit} + {{u}}][{{l}}]",
         ),
         "rows": _LeftOperand(8, 8, row, "a_[r{r} + k][{s}]"),
         "columns": _LeftOperand(
-            1, unit, f"far = n * by_a + i * {rows // unit} + block * {BLOCK} * right_a", "a_[far + {u}][{l}]"
+            1,
+            unit,
+            f"a_offset = n * batch_stride_a + i * {rows // unit} + block * {BLOCK} * k_stride_a",
+            "a_[a_offset + {u}][{l}]",
         ),
-        "any": _LeftOperand(1, 1, row, "a_[r{r} + k * right_a]"),
+        "strided": _LeftOperand(1, 1, row, "a_[r{r} + k * k_stride_a]"),
     }[layout]
 
 
 _TABLE_NAMES = (  # in a table, since an argument costs 0.4 µs per launch
-    "down", "chunks", "rows", "right", "across", "m", "size", "deep", "by_a", "down_a", "right_a",
-    "by_b", "step_b", "panel_b", "right_b", "step_z", "one",
+    "row_tiles", "chunks", "rows", "column_vectors", "column_tiles", "m", "size", "depth",
+    "batch_stride_a", "row_stride_a", "k_stride_a",
+    "batch_stride_b", "k_stride_b", "panel_stride_b", "column_stride_b", "bias_stride", "k_step",
 )  # fmt: skip
 
 
@@ -144,8 +155,8 @@ class TiledProduct(NamedTuple):
 
     def items(self, numbers: Any, tiles: int) -> int:
         """Return the number of elements of the result, from the kernel's integers and its number of tiles."""
-        down, chunks, _, right, across, m = map(int, numbers[:6])
-        return tiles // (down * chunks * across) * m * right * self.lanes
+        row_tiles, chunks, _, column_vectors, column_tiles, m = map(int, numbers[:6])
+        return tiles // (row_tiles * chunks * column_tiles) * m * column_vectors * self.lanes
 
     def kernel(self, end: source.Epilogue | None = None) -> Kernel:
         """Return the kernel of the product, optionally with an epilogue."""
@@ -169,25 +180,27 @@ def tiled_kernel(tiles: TiledProduct, end: source.Epilogue = source.NO_EPILOGUE)
         "a_": source.array_annotation(dtype, seen),
         "b_": alone if gathered else each,
     }
-    arrays |= {"z_": each, "numbers_": source.array_annotation("int32")}
+    arrays |= {"z_": each, "scalars_": source.array_annotation("int32")}
     blocks, places = BLOCK // steps, range(lanes) if gathered else ()
-    lines = [f"{x} = numbers_[{k}]" for k, x in enumerate(_TABLE_NAMES)]
-    lines += ["for group in range(first_t // down, (last_t + down - 1) // down):"]  # tiles with the same columns
+    lines = [f"{x} = scalars_[{k}]" for k, x in enumerate(_TABLE_NAMES)]
+    lines += [
+        "for group in range(first_t // row_tiles, (last_t + row_tiles - 1) // row_tiles):"
+    ]  # tiles with the same columns
     for v in range(wide):
-        lines += [f"    j{v} = ti.min(group % across * {wide} + {v}, right - 1)"]
+        lines += [f"    j{v} = ti.min(group % column_tiles * {wide} + {v}, column_vectors - 1)"]
         lines += [f"    o{v}_{k} = ti.min(j{v} * {lanes} + {k}, size - 1)" for k in places]
     lines += [
-        "    n = group // across // chunks",
-        "    begin = group // across % chunks * down",
-        "    end = ti.min(begin + ti.min(last_t - group * down, down), rows)",
-        f"    for block in range((deep + {blocks - 1}) // {blocks}):",
-        "        for i in range(begin + ti.max(first_t - group * down, 0), end):",
+        "    n = group // column_tiles // chunks",
+        "    begin = group // column_tiles % chunks * row_tiles",
+        "    end = ti.min(begin + ti.min(last_t - group * row_tiles, row_tiles), rows)",
+        f"    for block in range((depth + {blocks - 1}) // {blocks}):",
+        "        for i in range(begin + ti.max(first_t - group * row_tiles, 0), end):",
     ]
     inner = [*_tile_lines(tiles), *(_epilogue_lines(end, tiles.tile, blocks) if end.lines else [])]
     lines += [f"            {line}" for line in inner]
     known = [f"    {source.broadcast_line(f'{x}_', x, lanes)}" for x in end.scalars]
     loop = source.partitioned_loop("tiles", "".join(f"            {line}\n" for line in lines), serial, "".join(known))
-    name = f"matmul_{left}{'_gathered' * gathered}{'_ended' * bool(end.lines)}"
+    name = f"matmul_{left}{'_gathered' * gathered}{'_epilogue' * bool(end.lines)}"
     head = [f"{x}: {what}" for x, what in arrays.items()] + ["tiles: ti.i32"]
     head += [f"{x}_: {each}" for x in end.arrays] + [f"{x}_: ti.{source.TAICHI_NAMES[dtype]}" for x in end.scalars]
     kinds = "aaaaai" + "a" * len(end.arrays) + "f" * len(end.scalars)
@@ -205,16 +218,20 @@ def _tile_lines(tiles: TiledProduct) -> list[str]:
     steps, _, before, number = left_operand(left, high)
     cells = list(product(rows, columns))
     start = (
-        "z_[j{v} * step_z]" if once else f"ti.Vector([ti.{source.TAICHI_NAMES[dtype]}(0.0) for _ in range({lanes})])"
+        "z_[j{v} * bias_stride]"
+        if once
+        else f"ti.Vector([ti.{source.TAICHI_NAMES[dtype]}(0.0) for _ in range({lanes})])"
     )
     lines = [before.format(r=r) for r in (rows if "{r}" in before else (0,))]
-    lines += [f"at{v} = n * by_b + j{v} * panel_b + block * {BLOCK} * step_b" for v in columns]
+    lines += [
+        f"b_offset{v} = n * batch_stride_b + j{v} * panel_stride_b + block * {BLOCK} * k_stride_b" for v in columns
+    ]
     lines += [f"c{r}_{v} = {start.format(v=v)}" for r, v in cells]
-    lines += [f"k = block * {BLOCK // steps}", f"last = ti.min(deep, k + {BLOCK // steps})", "while k < last:"]
-    lines += [f"    {line}" for line in [*_product_lines(tiles, number), "k += one"]]
+    lines += [f"k = block * {BLOCK // steps}", f"last = ti.min(depth, k + {BLOCK // steps})", "while k < last:"]
+    lines += [f"    {line}" for line in [*_product_lines(tiles, number), "k += k_step"]]
     lines += [f"row{r} = n * m + ti.min(i * {high} + {r}, m - 1)" for r in rows]
     if not once:
-        lines += [f"d{r}_{v} = z_[j{v} * step_z]" for r, v in cells]
+        lines += [f"d{r}_{v} = z_[j{v} * bias_stride]" for r, v in cells]
         lines += ["if block > 0:", *_cell_lines(cells, "d{r}_{v}{l} = {y}", whole, lanes, "    ")]
         lines += [f"c{r}_{v} += d{r}_{v}" for r, v in cells]
     return lines + _cell_lines(cells, "{y} = c{r}_{v}{l}", whole, lanes, "")
@@ -226,24 +243,24 @@ def _product_lines(tiles: TiledProduct, number: str) -> list[str]:
     lines = []
     for s in range(left_operand(tiles.left, high).steps):
         for v in range(wide):
-            column = ", ".join(f"b_[at{v} + o{v}_{k} * right_b]" for k in range(lanes))
-            lines += [f"b{v} = " + (f"ti.Vector([{column}])" if tiles.gathered else f"b_[at{v}]")]
-            lines += [f"at{v} += step_b"]
+            column = ", ".join(f"b_[b_offset{v} + o{v}_{k} * column_stride_b]" for k in range(lanes))
+            lines += [f"b{v} = " + (f"ti.Vector([{column}])" if tiles.gathered else f"b_[b_offset{v}]")]
+            lines += [f"b_offset{v} += k_stride_b"]
         for r in range(high):
             lines += [f"a = {number.format(r=r, s=s, u=r // unit, l=r % unit)}"]
             lines += [muladd.fma_line(f"c{r}_{v}", f"b{v}", "a", tiles.type.name) for v in range(wide)]
-        lines += ["far += right_a"] if tiles.left == "columns" else []
+        lines += ["a_offset += k_stride_a"] if tiles.left == "columns" else []
     return lines
 
 
 def _epilogue_lines(end: source.Epilogue, tile: tuple[int, int], blocks: int) -> list[str]:
     """Return the loop of an epilogue over the vectors of a tile, after the last block of its sum."""
     high, wide = tile
-    start, first = "(n * m + row) * right", f"group % across * {wide}"
+    start, first = "(n * m + row) * column_vectors", f"group % column_tiles * {wide}"
     return [
-        f"if (block + 1) * {blocks} >= deep:",
+        f"if (block + 1) * {blocks} >= depth:",
         f"    for row in range(i * {high}, ti.min(m, (i + 1) * {high})):",
-        f"        for e in range({start} + {first}, {start} + ti.min(right, {first} + {wide})):",
+        f"        for e in range({start} + {first}, {start} + ti.min(column_vectors, {first} + {wide})):",
         *[f"            {line}" for line in end.lines.splitlines()],
     ]
 
@@ -251,7 +268,7 @@ def _epilogue_lines(end: source.Epilogue, tile: tuple[int, int], blocks: int) ->
 def _cell_lines(cells: list[tuple[int, int]], line: str, whole: bool, lanes: int, pad: str) -> list[str]:
     """Return a statement for each vector of a tile's result, or for each of its elements."""
     if whole:
-        return [pad + line.format(r=r, v=v, l="", y=f"y_[row{r} * right + j{v}]") for r, v in cells]
+        return [pad + line.format(r=r, v=v, l="", y=f"y_[row{r} * column_vectors + j{v}]") for r, v in cells]
     lines = []
     for last in dict.fromkeys(v for _, v in cells):
         lines.append(f"{pad}for l in range(ti.min({lanes}, size - j{last} * {lanes})):")
@@ -265,34 +282,35 @@ def dot_kernel(type: Any, serial: bool) -> Kernel:
     """Return the kernel whose tiles read both operands along the sum, in place."""
     dtype, lanes, rows, columns = type.name, LANES[type], range(DOT_TILE[0]), range(DOT_TILE[1])
     cells = list(product(rows, columns))
-    names = ("down", "across", "m", "size", "deep", "by_a", "down_a", "by_b", "right_b", "step_z", "one")
-    lines = [f"{x} = numbers_[{k}]" for k, x in enumerate(names)]
+    names = ["row_tiles", "column_tiles", "m", "size", "depth", "batch_stride_a", "row_stride_a"]
+    names += ["batch_stride_b", "column_stride_b", "bias_stride", "k_step"]
+    lines = [f"{x} = scalars_[{k}]" for k, x in enumerate(names)]
     lines += [
         "for t in range(first_t, last_t):",
-        "    i = t // across % down",
-        "    j = t % across",
-        "    n = t // across // down",
+        "    i = t // column_tiles % row_tiles",
+        "    j = t % column_tiles",
+        "    n = t // column_tiles // row_tiles",
         *[f"    row{r} = ti.min(i * {len(rows)} + {r}, m - 1)" for r in rows],
-        *[f"    a{r} = n * by_a + row{r} * down_a" for r in rows],
+        *[f"    a{r} = n * batch_stride_a + row{r} * row_stride_a" for r in rows],
         *[f"    column{c} = ti.min(j * {len(columns)} + {c}, size - 1)" for c in columns],
-        *[f"    b{c} = n * by_b + column{c} * right_b" for c in columns],
+        *[f"    b{c} = n * batch_stride_b + column{c} * column_stride_b" for c in columns],
         *[
             f"    c{r}_{c} = ti.Vector([ti.{source.TAICHI_NAMES[dtype]}(0.0) for _ in range({lanes})])"
             for r, c in cells
         ],
         "    k = 0",
-        "    while k < deep:",
+        "    while k < depth:",
         *[f"        y{c} = b_[b{c} + k]" for c in columns],
     ]
     for r in rows:
         lines += [f"        x = a_[a{r} + k]"]
         lines += [f"        {muladd.fma_vectors_line(f'c{r}_{c}', 'x', f'y{c}', dtype)}" for c in columns]
-    lines += ["        k += one", f"    s = ti.{source.TAICHI_NAMES[dtype]}(0.0)"]
+    lines += ["        k += k_step", f"    s = ti.{source.TAICHI_NAMES[dtype]}(0.0)"]
     for r, c in cells:
         lines += [f"    {muladd.sum_line('s', f'c{r}_{c}', dtype)}"]
-        lines += [f"    y_[(n * m + row{r}) * size + column{c}] = s + z_[column{c} * step_z]"]
+        lines += [f"    y_[(n * m + row{r}) * size + column{c}] = s + z_[column{c} * bias_stride]"]
     each, alone = vector_annotation(dtype, lanes), source.array_annotation(dtype)
-    arrays = {"y_": alone, "a_": each, "b_": each, "z_": alone, "numbers_": source.array_annotation("int32")}
+    arrays = {"y_": alone, "a_": each, "b_": each, "z_": alone, "scalars_": source.array_annotation("int32")}
     head = ", ".join([*[f"{x}: {what}" for x, what in arrays.items()], "tiles: ti.i32"])
     loop = source.partitioned_loop("tiles", "".join(f"            {line}\n" for line in lines), serial)
-    return get_kernel("matmul_dots", f"@ti.kernel\ndef matmul_dots_kernel({head}):\n{loop}", "aaaaai")
+    return get_kernel("matmul_dot", f"@ti.kernel\ndef matmul_dot_kernel({head}):\n{loop}", "aaaaai")

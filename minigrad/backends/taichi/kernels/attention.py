@@ -25,37 +25,40 @@ def _dropout(x: Any, p: float, seed: int) -> Any:
 # In-place softmax of one row of scores, `n` vectors, at a time. Row r of causal attention reads only its first r + 1
 # scores.
 _MAX = simd.REDUCTIONS["max"]
-_WEIGHTS = f"""        at = i * n
-        seen = {{seen}}
-        last = (seen - 1) // 16
-        high = ti.cast(seen - last * 16, ti.f32)
+_WEIGHTS = f"""        offset = i * n
+        visible = {{visible}}
+        last = (visible - 1) // 16
+        high = ti.cast(visible - last * 16, ti.f32)
         lanes = ti.Vector([ti.cast(j, ti.f32) for j in range(16)])
-        none = lanes * 0.0
-        nothing = {_MAX.identity}
+        zeros = lanes * 0.0
+        identity = {_MAX.identity}
 {_MAX.lines(_MAX.start, 8)}        for k in range(last):
-            x = y_[at + k]
-{_MAX.lines(_MAX.add, 12)}        x = ti.select(lanes < high, y_[at + last], nothing)
-{_MAX.lines(_MAX.add + chr(10) + _MAX.finish + chr(10) + _MAX.reduce_lanes, 8)}        top = ti.select(s == -inf, 0, s)
-        added = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])
+            x = y_[offset + k]
+{_MAX.lines(_MAX.add, 12)}        x = ti.select(lanes < high, y_[offset + last], identity)
+{_MAX.lines(_MAX.add + chr(10) + _MAX.finish + chr(10) + _MAX.reduce_lanes, 8)}\
+        row_max = ti.select(s == -inf, 0, s)
+        sums_exp = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])
         for k in range(last + 1):
-            x = exp16(y_[at + k] - top)
-            x = ti.select((lanes < high) | (k < last), x, none)
-            y_[at + k] = x
-            added = added + ti.Vector([ti.cast(x[j], ti.f64) for j in range(16)])
-        total = added.sum()
-        share = ti.cast(1 / ti.select(total == 0, 1, total), ti.f32)
+            x = exp16(y_[offset + k] - row_max)
+            x = ti.select((lanes < high) | (k < last), x, zeros)
+            y_[offset + k] = x
+            sums_exp = sums_exp + ti.Vector([ti.cast(x[j], ti.f64) for j in range(16)])
+        sum_exp = sums_exp.sum()
+        normalizer = ti.cast(1 / ti.select(sum_exp == 0, 1, sum_exp), ti.f32)
         for k in range(last + 1):
-            y_[at + k] = y_[at + k] * share
+            y_[offset + k] = y_[offset + k] * normalizer
         for k in range(last + 1, n):
-            y_[at + k] = none
+            y_[offset + k] = zeros
 """
 
 
 @arch_cache()
 def _softmax_kernel(is_causal: bool, serial: bool) -> Any:
-    body = _WEIGHTS.replace("{seen}", "ti.min(i % length + 1, n * 16)" if is_causal else "n * 16")
+    body = _WEIGHTS.replace("{visible}", "ti.min(i % length + 1, n * 16)" if is_causal else "n * 16")
     arguments = [("y_", simd.VECTOR), *[(x, "ti.i32") for x in ("lines", "length", "n")]]
-    return get_kernel("weights_of_rows", *simd.kernel_source("weights_of_rows", arguments, "lines", body, serial))
+    return get_kernel(
+        "attention_softmax_rows", *simd.kernel_source("attention_softmax_rows", arguments, "lines", body, serial)
+    )
 
 
 def _masked_softmax(scores: Any, is_causal: bool, mask: Any) -> Any:
@@ -73,16 +76,16 @@ def _masked_softmax(scores: Any, is_causal: bool, mask: Any) -> Any:
         return scores
     if is_causal:
         scores = evaluate(
-            "causal", "ti.select(b >= c, a, -inf)", (scores, arange(length)[:, None], arange(n)), scores.dtype
+            "mask_causal", "ti.select(b >= c, a, -inf)", (scores, arange(length)[:, None], arange(n)), scores.dtype
         )
     elif mask is not None:
         snippet = "a + b" if mask.dtype.kind == "f" else "ti.select(b != 0, a, -inf)"
-        scores = evaluate("masked", snippet, (scores, mask), scores.dtype)
+        scores = evaluate("mask_scores", snippet, (scores, mask), scores.dtype)
     last, dtype = (scores.ndim - 1,), scores.dtype
-    top = reduce_snippet("top_score", "max", "a", (scores,), last, True, dtype, "ti.select(s == -inf, 0, s)")
-    weights = evaluate("exp_below_top", "ti.exp(a - b)", (scores, top), dtype, scores)
-    summed = reduce_snippet("sum_of_weights", "sum", "a", (weights,), last, True, dtype, "ti.select(s == 0, 1, s)")
-    return evaluate("weights", "a / b", (weights, summed), dtype, weights)
+    top = reduce_snippet("max_score", "max", "a", (scores,), last, True, dtype, "ti.select(s == -inf, 0, s)")
+    weights = evaluate("exp_shifted", "ti.exp(a - b)", (scores, top), dtype, scores)
+    summed = reduce_snippet("sum_exp", "sum", "a", (weights,), last, True, dtype, "ti.select(s == 0, 1, s)")
+    return evaluate("attention_weights", "a / b", (weights, summed), dtype, weights)
 
 
 @kernel("scaled_dot_product_attention", TAICHI)

@@ -44,11 +44,11 @@ _PAD_LINES = """    ti.loop_config(serialize={serial})
         inside = (row >= 0) & (row < height)
         first = ti.select(inside, ti.max(left, 0), columns)
         last = ti.select(inside, ti.min(left + width, columns), columns)
-        from_ = (t // rows * height + row) * width - left
+        source = (t // rows * height + row) * width - left
         for column in range(ti.min(first, columns)):
             y_[t * columns + column] = {zero}
         for column in range(first, last):
-            y_[t * columns + column] = a_[from_ + column]
+            y_[t * columns + column] = a_[source + column]
         for column in range(ti.max(first, last), columns):
             y_[t * columns + column] = {zero}
 """
@@ -56,8 +56,8 @@ _PAD_ELEMENTS = """    for t in range(lines * columns):
         line = t // columns
         row, column = line % rows - top, t % columns - left
         inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-        from_ = ti.select(inside, (line // rows * height + row) * width + column, 0)
-        y_[t] = ti.select(inside, a_[from_], {zero})
+        source = ti.select(inside, (line // rows * height + row) * width + column, 0)
+        y_[t] = ti.select(inside, a_[source], {zero})
 """
 
 

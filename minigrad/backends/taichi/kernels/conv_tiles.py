@@ -34,9 +34,21 @@ def _image_layout(shape: Shape, steps: Shape, window: Window, unit: int) -> Imag
     interior_offset = ((row0 + above) * row_length + col0 + before) * padded
     rows, cols = min(height, height + below) - row0, min(width, width + after) - col0
     buffer_size = -(-(height + above + below) * row_length * padded // 16) * 16
-    by_n, by_c, by_row, by_col = steps
+    stride_n, stride_c, stride_row, stride_col = steps
     return ImageLayout(
-        channels, padded, by_n, by_c, by_row, by_col, row0, rows, col0, cols, interior_offset, row_length, buffer_size
+        channels,
+        padded,
+        stride_n,
+        stride_c,
+        stride_row,
+        stride_col,
+        row0,
+        rows,
+        col0,
+        cols,
+        interior_offset,
+        row_length,
+        buffer_size,
     )
 
 
@@ -57,9 +69,12 @@ def _window_offsets(images: ImageLayout, window: Window, out_size: Shape, unit: 
 
 def _can_vectorise_rows(images: ImageLayout, unit: int, misalignment: int, itemsize: int) -> bool:
     """Return whether loads can be vectorised along a row, four elements from each of `unit` channels."""
-    steps = (images.by_n, images.by_c, images.by_row, images.col0, images.cols)
+    steps = (images.stride_n, images.stride_c, images.stride_row, images.col0, images.cols)
     return (
-        unit > 1 and images.by_col == 1 and misalignment % (4 * itemsize) == 0 and not any(step % 4 for step in steps)
+        unit > 1
+        and images.stride_col == 1
+        and misalignment % (4 * itemsize) == 0
+        and not any(step % 4 for step in steps)
     )
 
 
@@ -86,7 +101,7 @@ def _convolution_plan(
     lanes, m, tap_count, unit = LANES[dtype], prod(out_size), prod(window.size), _channel_unit(shape[1])
     images = _image_layout(shape, steps, window, unit)
     tap_offsets, position_offsets = _window_offsets(images, window, out_size, unit)
-    down, panels = -(-m // ROWS), -(-count // lanes)
+    row_tiles, panels = -(-m // ROWS), -(-count // lanes)
     bias_offset = panels * tap_count * images.padded * lanes
     workspace_offset = -(-(bias_offset + panels * lanes) // 16) * 16
     workspace_per_core = images.total_elements + ROWS * lanes
@@ -95,7 +110,7 @@ def _convolution_plan(
         images, unit, misalignment, dtype.itemsize
     )  # padding: 0 times inf is nan
     scalars = (
-        shape[0], down, m, panels, count, tap_offsets.size, *window.size, *weights, int(bias is not None),
+        shape[0], row_tiles, m, panels, count, tap_offsets.size, *window.size, *weights, int(bias is not None),
         *(bias or (0,)),
         bias_offset, workspace_offset, workspace_per_core, *images,
     )  # fmt: skip
@@ -155,13 +170,16 @@ def _weight_gradient_plan(
     images = _image_layout(shape, steps, window, unit)
     tap_offsets, position_offsets = _window_offsets(images, window, out_size, unit)
     panels, bands = -(-count // lanes), -(-m // BLOCK)
-    down, units = -(-tap_offsets.size * unit // ROWS), shape[0] * bands
-    size, workspace_per_core = down * ROWS * panels * lanes, images.total_elements + -(-panels * m * lanes // 16) * 16
+    row_tiles, units = -(-tap_offsets.size * unit // ROWS), shape[0] * bands
+    size, workspace_per_core = (
+        row_tiles * ROWS * panels * lanes,
+        images.total_elements + -(-panels * m * lanes // 16) * 16,
+    )
     serial = shape[0] * m * size <= MAX_SERIAL_PRODUCTS
-    partitions = 1 if serial else min(units, MAX_PARTITIONS if size <= MAX_WEIGHTS else 2)
+    partials = 1 if serial else min(units, MAX_PARTITIONS if size <= MAX_WEIGHTS else 2)
     sums_offset = workspace_per_core * (1 if serial else source.CORES)
     scalars = (
-        units, bands, down, m, panels, count, tap_offsets.size, prod(window.size), partitions, sums_offset, size,
+        units, bands, row_tiles, m, panels, count, tap_offsets.size, prod(window.size), partials, sums_offset, size,
         workspace_per_core, *images,
     )  # fmt: skip
     vectorised_rows, vectorised_grads = (
@@ -169,9 +187,9 @@ def _weight_gradient_plan(
         not (m % 4 or misalignment_g % (4 * dtype.itemsize)),
     )
     kernel = weight_gradient_kernel(
-        dtype, unit, vectorised_rows, vectorised_grads, serial or size * partitions <= MAX_SERIAL_WEIGHTS, serial
+        dtype, unit, vectorised_rows, vectorised_grads, serial or size * partials <= MAX_SERIAL_WEIGHTS, serial
     )
-    return _make_plan(kernel, (tap_offsets, position_offsets, scalars), sums_offset + partitions * size)
+    return _make_plan(kernel, (tap_offsets, position_offsets, scalars), sums_offset + partials * size)
 
 
 def weight_gradient(g: Any, x: Any, window: Window, out_size: Shape) -> Any:

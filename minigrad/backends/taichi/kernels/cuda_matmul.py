@@ -53,7 +53,7 @@ def can_use_tiles(m: int, n: int, depth: int, batches: int) -> bool:
 
 class ImageTable(NamedTuple):
     """Offset table of an implicit GEMM. For each row and each k, `offsets` has an offset from the first element of an
-    image. With padding ("around") it also has a code for each; the two codes add up to 65,536 * y + x, the position in
+    image. With padding ("padded") it also has a code for each; the two codes add up to 65,536 * y + x, the position in
     the padded image.
     """
 
@@ -80,8 +80,8 @@ class OperandLoads(NamedTuple):
 def _plan_loads(tile: Tile, k_contiguous: tuple[bool, bool]) -> list[OperandLoads]:
     loads = []
     for side, shared_array, size, along_k in (
-        ("a", "near_a", tile.rows, k_contiguous[0]),
-        ("b", "near_b", tile.columns, k_contiguous[1]),
+        ("a", "shared_a", tile.rows, k_contiguous[0]),
+        ("b", "shared_b", tile.columns, k_contiguous[1]),
     ):
         count, stride = size * tile.depth // tile.threads, tile.threads // tile.depth
         if along_k:
@@ -103,13 +103,13 @@ def _load_source(loads: list[OperandLoads], is_full: bool, table_mode: str, pad:
         for j, (k, _) in enumerate(operand.indices):
             name, at = f"{operand.side}{j}", f"{start} + {k}"
             k, inside = at if is_full else f"ti.min({at}, depth - 1)", [] if is_full else [f"({at} < depth)"]
-            address = f"{name}_at + ({k}) * {operand.side}_k"
+            address = f"{name}_offset + ({k}) * {operand.side}_k"
             if table_mode and operand.side == "a":
-                address = f"{name}_at + table_[down + {k}]"
-                if table_mode == "around":
-                    lines.append(f"code = {name}_code + table_[down_code + {k}]")
-                    inside.append("(ti.cast((code >> 16) - above, ti.u32) < ti.cast(rows, ti.u32))")
-                    inside.append("(ti.cast((code & 65535) - before, ti.u32) < ti.cast(columns, ti.u32))")
+                address = f"{name}_offset + table_[k_table + {k}]"
+                if table_mode == "padded":
+                    lines.append(f"code = {name}_code + table_[k_codes + {k}]")
+                    inside.append("(ti.cast((code >> 16) - pad_top, ti.u32) < ti.cast(rows, ti.u32))")
+                    inside.append("(ti.cast((code & 65535) - pad_left, ti.u32) < ti.cast(columns, ti.u32))")
                     lines.append(f"inside = {' & '.join(inside)}")
                     inside, address = ["inside"], f"ti.select(inside, {address}, 0)"
             element = f"{operand.side}_[{address}]"
@@ -130,38 +130,38 @@ def _prologue_source(tile: Tile, loads: list[OperandLoads], is_full: bool, table
     lines = [f"{name} = table_[{k}]" for k, name in enumerate(HEADER_FIELDS)] if table_mode else []
     if table_mode:
         lines += [
-            f"right = {len(HEADER_FIELDS)}",
-            "down = right + m",
-            "right_code = down + depth",
-            "down_code = right_code + m",
+            f"row_table = {len(HEADER_FIELDS)}",
+            "k_table = row_table + m",
+            "row_codes = k_table + depth",
+            "k_codes = row_codes + m",
         ]
     lines += [
         "ti.simt.block.sync()",
         f"lane = t % {tile.threads}",
         f"tile = t // {tile.threads}",
-        "batch = tile // (high * wide)",
-        f"top = tile % (high * wide) // wide * {tile.rows}",
-        f"first = tile % wide * {tile.columns}",
+        "batch = tile // (row_tiles * column_tiles)",
+        f"first_row = tile % (row_tiles * column_tiles) // column_tiles * {tile.rows}",
+        f"first_column = tile % column_tiles * {tile.columns}",
         f"x = lane % {tile.columns // tile.thread_columns}",
         f"y = lane // {tile.columns // tile.thread_columns}",
-        f"near_a = ti.simt.block.SharedArray(({2 * tile.depth * (tile.rows + PAD)},), ti.f32)",
-        f"near_b = ti.simt.block.SharedArray(({2 * tile.depth * (tile.columns + PAD)},), ti.f32)",
+        f"shared_a = ti.simt.block.SharedArray(({2 * tile.depth * (tile.rows + PAD)},), ti.f32)",
+        f"shared_b = ti.simt.block.SharedArray(({2 * tile.depth * (tile.columns + PAD)},), ti.f32)",
         "zero = ti.f32(0.0)",
-        "a_start, b_start = batch * a_by, batch * b_by",
+        "a_start, b_start = batch * a_batch, batch * b_batch",
     ]
-    ends = {"a": ("top", "m", "a_start"), "b": ("first", "n", "b_start")}
+    ends = {"a": ("first_row", "m", "a_start"), "b": ("first_column", "n", "b_start")}
     for operand in loads:
         begin, size, start = ends[operand.side]
         for j, (_, tile_index) in enumerate(operand.indices):
             tile_index = f"{begin} + {tile_index}" if is_full else f"ti.min({begin} + {tile_index}, {size} - 1)"
             by = (
-                f"table_[right + {tile_index}]"
+                f"table_[row_table + {tile_index}]"
                 if table_mode and operand.side == "a"
                 else f"({tile_index}) * {operand.side}_{size}"
             )
-            lines.append(f"{operand.side}{j}_at = {start} + {by}")
-            if table_mode == "around" and operand.side == "a":
-                lines.append(f"a{j}_code = table_[right_code + {tile_index}]")
+            lines.append(f"{operand.side}{j}_offset = {start} + {by}")
+            if table_mode == "padded" and operand.side == "a":
+                lines.append(f"a{j}_code = table_[row_codes + {tile_index}]")
     for r in range(tile.thread_rows):
         lines += [f"c{r}_{c} = zero" for c in range(tile.thread_columns)]
     return "".join(f"        {line}\n" for line in lines)
@@ -174,7 +174,7 @@ def _product_source(
     """Generate the kernel. Operands are contiguous along k where `k_contiguous`; if `is_full`, sizes are multiples of
     the tile.
 
-    With a `table_mode`, load a through a table, with padding if it is "around", and store the result transposed.
+    With a `table_mode`, load a through a table, with padding if it is "padded", and store the result transposed.
     """
     y_stride, x_stride = tile.rows // tile.thread_rows, tile.columns // tile.thread_columns
     loads = _plan_loads(tile, k_contiguous)
@@ -183,36 +183,38 @@ def _product_source(
         + _load_source(loads, is_full, table_mode, " " * 8, "0")
         + _store_source(loads, " " * 8, "0")
     )
-    body += f"        ti.simt.block.sync()\n        turns = (depth + {tile.depth - 1}) // {tile.depth}\n"
-    body += f"        for turn in range(turns):\n            half = (turn & 1) * {tile.depth}\n"
-    body += f"            ahead = ti.min(turn + 1, turns - 1) * {tile.depth}\n"
-    body += _load_source(loads, is_full, table_mode, " " * 12, "ahead")
+    body += f"        ti.simt.block.sync()\n        iterations = (depth + {tile.depth - 1}) // {tile.depth}\n"
+    body += f"        for iteration in range(iterations):\n            buffer = (iteration & 1) * {tile.depth}\n"
+    body += f"            next_k = ti.min(iteration + 1, iterations - 1) * {tile.depth}\n"
+    body += _load_source(loads, is_full, table_mode, " " * 12, "next_k")
     body += f"            for d in ti.static(range({tile.depth})):\n"
     pad = " " * 16
-    body += f"{pad}at = (half + d) * {tile.rows + PAD} + y * 4\n"
-    body += "".join(f"{pad}l{r} = near_a[at + {r // 4 * y_stride * 4 + r % 4}]\n" for r in range(tile.thread_rows))
-    body += f"{pad}at = (half + d) * {tile.columns + PAD} + x * 4\n"
-    body += "".join(f"{pad}r{c} = near_b[at + {c // 4 * x_stride * 4 + c % 4}]\n" for c in range(tile.thread_columns))
+    body += f"{pad}offset = (buffer + d) * {tile.rows + PAD} + y * 4\n"
+    rows, columns = range(tile.thread_rows), range(tile.thread_columns)
+    body += "".join(f"{pad}l{r} = shared_a[offset + {r // 4 * y_stride * 4 + r % 4}]\n" for r in rows)
+    body += f"{pad}offset = (buffer + d) * {tile.columns + PAD} + x * 4\n"
+    body += "".join(f"{pad}r{c} = shared_b[offset + {c // 4 * x_stride * 4 + c % 4}]\n" for c in columns)
     for r in range(tile.thread_rows):
         body += "".join(f"{pad}c{r}_{c} += l{r} * r{c}\n" for c in range(tile.thread_columns))
     body += (
-        f"            half = {tile.depth} - half\n"
-        f"{_store_source(loads, ' ' * 12, 'half')}            ti.simt.block.sync()\n"
+        f"            buffer = {tile.depth} - buffer\n"
+        f"{_store_source(loads, ' ' * 12, 'buffer')}            ti.simt.block.sync()\n"
     )
     for r in range(tile.thread_rows):
-        body += f"        i = top + (y + {r // 4 * y_stride}) * 4 + {r % 4}\n"
+        body += f"        i = first_row + (y + {r // 4 * y_stride}) * 4 + {r % 4}\n"
         for c in range(tile.thread_columns):
-            column = f"first + (x + {c // 4 * x_stride}) * 4 + {c % 4}"
+            column = f"first_column + (x + {c // 4 * x_stride}) * 4 + {c % 4}"
             out_index = f"(batch * n + {column}) * m + i" if table_mode else f"(batch * m + i) * n + {column}"
             guard = "" if is_full else f"if (i < m) & ({column} < n):\n            "
             bias_code = f" + z_[{column if is_full else f'ti.min({column}, n - 1)'}]" if biased else ""
             body += f"        {guard}y_[{out_index}] = c{r}_{c}{bias_code}\n"
-    size_names = ["batches", "high", "wide", "m", "n", "depth", "a_by", "a_m", "a_k", "b_by", "b_k", "b_n"]
+    size_names = ["batches", "row_tiles", "column_tiles", "m", "n", "depth"]
+    size_names += ["a_batch", "a_m", "a_k", "b_batch", "b_k", "b_n"]
     params = [f"{x}_: {source.array_annotation('float32')}" for x in ("yabz" if biased else "yab")]
-    tiles, name = "batches * high * wide", "matmul_by_blocks"
+    tiles, name = "batches * row_tiles * column_tiles", "matmul_block_tiles"
     if table_mode:
         params, size_names = [*params, f"table_: {source.array_annotation('int32')}"], ["tiles"]
-        tiles, name = "tiles", "seen_by_blocks"
+        tiles, name = "tiles", "implicit_gemm"
     code = (
         f"@ti.kernel\ndef {name}_kernel({', '.join(params)}, {', '.join(f'{x}: ti.i32' for x in size_names)}):\n"
         f"{source.block_loop(tiles, tile.threads, body, few_blocks)}"
@@ -249,7 +251,7 @@ def block_matmul(
     is_full = m % tile.rows == n % tile.columns == depth % tile.depth == 0
     sizes = (prod(batch), -(-m // tile.rows), -(-n // tile.columns), m, n, depth)
     compiled_kernel = get_kernel(
-        "matmul_by_blocks",
+        "matmul_block_tiles",
         *_product_source(
             tile,
             (a_k == 1, b_k == 1),
@@ -277,7 +279,10 @@ def block_matmul(
 
 
 # Arguments that a convolution kernel reads from memory: each launch argument costs 0.6 µs, and a window has many.
-HEADER_FIELDS = ("high", "wide", "m", "n", "depth", "a_by", "b_by", "b_k", "b_n", "rows", "columns", "above", "before")
+HEADER_FIELDS = (
+    "row_tiles", "column_tiles", "m", "n", "depth", "a_batch", "b_batch", "b_k", "b_n",
+    "rows", "columns", "pad_top", "pad_left",
+)  # fmt: skip
 
 
 def make_table(
@@ -300,7 +305,7 @@ def make_table(
         tile,
         (False, steps[1] == 1),
         is_full,
-        "around" if codes else "seen",
+        "padded" if codes else "table",
         tiles <= source.MAX_SINGLE_LAUNCH_BLOCKS,
     )
     return ImageTable(copy_to_device(host_table), (batches, n, m), tiles, source_args)
@@ -310,7 +315,7 @@ def implicit_gemm(x: Any, b: Any, table: ImageTable, bias: Any = None) -> Any:
     """Return the implicit GEMM, x[batch] at table[row, k] times b[batch, k, column], summed over k, plus bias[column];
     the result is transposed, (batches, n, rows)."""
     out = empty(table.shape, FLOAT)
-    compiled_kernel = get_kernel("seen_by_blocks", *_product_source(*table.source_args, bias is not None))
+    compiled_kernel = get_kernel("implicit_gemm", *_product_source(*table.source_args, bias is not None))
     bias_args = () if bias is None else (array_argument(bias),)
     compiled_kernel(
         array_argument(out),

@@ -34,14 +34,14 @@ def can_use_blocks(arrays: Sequence[Any], dim: int) -> bool:
 def _block_reduce_source(combine: str, s: str, first: int) -> str:
     """Generate the block-wide reduction of `s`, by warp shuffles and then shared memory from `first` on."""
     template, merge = ("ti.max({}, {})", "ti.max") if combine == "max" else ("({} + {})", "")
-    shuffled = template.format(s, f"ti.simt.warp.shfl_down_f32(ti.u32(0xFFFFFFFF), {s}, by)")
-    warps = [f"near[{first + w}]" for w in range(THREADS_PER_ROW // 32)]
+    shuffled = template.format(s, f"ti.simt.warp.shfl_down_f32(ti.u32(0xFFFFFFFF), {s}, delta)")
+    warps = [f"shared[{first + w}]" for w in range(THREADS_PER_ROW // 32)]
     total = warps[0]
     for w in warps[1:]:
         total = f"{merge}({total}, {w})" if merge else f"({total} + {w})"
     return (
-        f"        for by in ti.static((16, 8, 4, 2, 1)):\n            {s} = {shuffled}\n"
-        f"        if lane % 32 == 0:\n            near[{first} + lane // 32] = {s}\n"
+        f"        for delta in ti.static((16, 8, 4, 2, 1)):\n            {s} = {shuffled}\n"
+        f"        if lane % 32 == 0:\n            shared[{first} + lane // 32] = {s}\n"
         f"        ti.simt.block.sync()\n        {s} = {total}\n"
     )
 
@@ -71,28 +71,28 @@ def _rows_source(
         if per_thread:
             return "".join(lines(k, f"lane + {k * THREADS_PER_ROW}", 8) for k in range(per_thread))
         head = (
-            f"        for turn in range((n + {THREADS_PER_ROW - 1}) // {THREADS_PER_ROW}):\n"
-            f"            at = lane + turn * {THREADS_PER_ROW}\n"
+            f"        for iteration in range((n + {THREADS_PER_ROW - 1}) // {THREADS_PER_ROW}):\n"
+            f"            index = lane + iteration * {THREADS_PER_ROW}\n"
         )
-        return f"{head}{load_source('', 'at', 12)}{lines('', 'at', 12)}"
+        return f"{head}{load_source('', 'index', 12)}{lines('', 'index', 12)}"
 
     body = f"        ti.simt.block.sync()\n        start = t // {THREADS_PER_ROW} * n\n"
     body += f"        lane = t % {THREADS_PER_ROW}\n"
-    body += f"        near = ti.simt.block.SharedArray(({2 * THREADS_PER_ROW // 32},), ti.f32)\n"
+    body += f"        shared = ti.simt.block.SharedArray(({2 * THREADS_PER_ROW // 32},), ti.f32)\n"
     body += "".join(f"        {x} = {x}_[t // {THREADS_PER_ROW}]\n" for x in row_arrays)
     body += "".join(load_source(k, f"lane + {k * THREADS_PER_ROW}", 8) for k in range(per_thread))
     if needs_max:
-        body += "        top = ti.f32(-inf)\n"
-        body += for_each_element(lambda k, at, pad: f"{' ' * pad}top = ti.max(top, a{k})\n") + _block_reduce_source(
-            "max", "top", 0
-        )
+        body += "        row_max = ti.f32(-inf)\n"
+        body += for_each_element(
+            lambda k, at, pad: f"{' ' * pad}row_max = ti.max(row_max, a{k})\n"
+        ) + _block_reduce_source("max", "row_max", 0)
     if summand:
         body += "        total = ti.f32(0.0)\n"
         body += for_each_element(
             lambda k, at, pad: f"{' ' * pad}x{k} = {rename_operands(summand, k)}\n{' ' * pad}total = total + x{k}\n"
         )
         body += _block_reduce_source("sum", "total", THREADS_PER_ROW // 32)
-        body += f"        s64 = ti.cast(total, ti.f64)\n        whole = ti.cast({finish}, ti.f32)\n"
+        body += f"        s64 = ti.cast(total, ti.f64)\n        normalizer = ti.cast({finish}, ti.f32)\n"
 
     def store_source(k: Any, at: str, pad: int) -> str:
         again = "" if per_thread or not summand else f"{' ' * pad}x = {rename_operands(summand, '')}\n"
@@ -120,7 +120,7 @@ def run_rows(
     per_thread, lines = -(-n // THREADS_PER_ROW), y.size // n
     in_registers = per_thread if per_thread <= MAX_PER_THREAD else 0
     code = _rows_source(
-        f"{name}_by_blocks",
+        f"{name}_rows_block",
         tuple(arrays),
         tuple(row_arrays),
         line,
@@ -128,4 +128,4 @@ def run_rows(
         lines <= source.MAX_SINGLE_LAUNCH_BLOCKS,
     )
     pointers = [array_argument(x) for x in (*arrays.values(), *row_arrays.values())]
-    get_kernel(f"{name}_by_blocks", *code)(array_argument(y), *pointers, lines, n)
+    get_kernel(f"{name}_rows_block", *code)(array_argument(y), *pointers, lines, n)

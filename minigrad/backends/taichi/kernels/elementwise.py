@@ -263,7 +263,7 @@ def full(shape: Sequence[int], dtype: Any, value: float = 0) -> Any:
 
 def copy_into(target: Any, x: Any) -> None:
     """Copy `x`, broadcast, to an array, usually a view."""
-    evaluate("put", "a", (x,), target.dtype, target)
+    evaluate("copy", "a", (x,), target.dtype, target)
 
 
 def arange(count: int) -> Any:
@@ -315,7 +315,7 @@ def where(a: Any, b: Any, c: Any, *, out: Any = None) -> Any:
     dtype = result_dtype(arrays) if arrays else np.result_type(type(b), type(c))
     b, c = (x if isinstance(x, np.ndarray) else cast_scalar(x, np.dtype(dtype)) for x in (b, c))
     if not isinstance(a, np.ndarray):
-        return evaluate("chosen", "b" if a else "c", (a, b, c), dtype, out)
+        return evaluate("where_constant", "b" if a else "c", (a, b, c), dtype, out)
     return evaluate("where", "ti.select(a != 0, b, c)", (a, b, c), dtype, out)
 
 
@@ -335,7 +335,7 @@ for _name, _snippet in {
 @kernel("kl_div", TAICHI)
 def kl_div(a: Any, b: Any, *, log_target: bool) -> Any:
     if log_target:
-        return evaluate("kl_div_of_logs", "ti.exp(b) * (b - a)", (a, b), result_dtype((a, b)))
+        return evaluate("kl_div_log_target", "ti.exp(b) * (b - a)", (a, b), result_dtype((a, b)))
     return evaluate("kl_div", "ti.select(b == 0, 0, b * ti.log(b)) - b * a", (a, b), result_dtype((a, b)))
 
 
@@ -368,14 +368,14 @@ _SAFE_DIVISOR = "ti.select((b == 0) | (b == -1), b * 0 + 1, b)"
 def floor_divide(a: Any, b: Any, *, out: Any = None) -> Any:
     dtype = result_dtype((a, b))
     if dtype.kind == "f":
-        return evaluate("floor_divide", "quotient(a, b)", (a, b), dtype, out)
+        return evaluate("floor_divide", "floor_div(a, b)", (a, b), dtype, out)
     return evaluate("floor_divide", f"ti.select(b == -1, a * -1, a // {_SAFE_DIVISOR})", (a, b), dtype, out)
 
 
 @kernel("remainder", TAICHI)
 def remainder(a: Any, b: Any, *, out: Any = None) -> Any:
     dtype = result_dtype((a, b))
-    return evaluate("remainder", "modulo(a, b)" if dtype.kind == "f" else f"a % {_SAFE_DIVISOR}", (a, b), dtype, out)
+    return evaluate("remainder", "floor_mod(a, b)" if dtype.kind == "f" else f"a % {_SAFE_DIVISOR}", (a, b), dtype, out)
 
 
 for _name, _sign in (("and", "&"), ("or", "|"), ("xor", "^")):

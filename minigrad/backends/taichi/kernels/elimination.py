@@ -35,83 +35,83 @@ MAX_SERIAL, MAX_SERIAL_GPU = 1 << 28, 8192  # maximum operations, n * n * m, for
 
 # Partial pivoting: find the row from k on with the largest element in column k; flag a zero pivot.
 _PARTIAL_PIVOT = """    best = k
-    top = ti.abs(w[(q * n + k) * m + k])
+    max_value = ti.abs(w[(q * n + k) * m + k])
     for i in range(k + 1, n):
-        here = ti.abs(w[(q * n + i) * m + k])
-        if here > top:
+        value = ti.abs(w[(q * n + i) * m + k])
+        if value > max_value:
             best = i
-            top = here
+            max_value = value
     if best != k:
         signs[q] = -signs[q]
-    if top == 0:
-        wrong[0] = 1
+    if max_value == 0:
+        error[0] = 1
 """
-_REPLACE_ZERO_PIVOT = """        w[(q * n + k) * m + k] = least[q]
+_REPLACE_ZERO_PIVOT = """        w[(q * n + k) * m + k] = min_pivots[q]
 """
 _CHECK_POSITIVE = """    best = k
     if (w[(q * n + k) * m + k] > 0) == 0:
-        wrong[0] = 1
+        error[0] = 1
 """
 _PIVOTS = {
     "eliminate": _PARTIAL_PIVOT,
     "eliminate_regular": _PARTIAL_PIVOT + _REPLACE_ZERO_PIVOT,
-    "eliminate_as_it_is": _CHECK_POSITIVE,
+    "eliminate_unpivoted": _CHECK_POSITIVE,
 }
 # Functions of both kernels. They do not clear column k itself, since nothing reads it again.
 _FUNCTIONS = """@ti.func
-def pivot(w: ti.template(), signs: ti.template(), least: ti.template(), wrong: ti.template(), q, k, n, m):
+def pivot(w: ti.template(), signs: ti.template(), min_pivots: ti.template(), error: ti.template(), q, k, n, m):
     if k == 0:
         signs[q] = 1
 {pivot}    return best
 
 
 @ti.func
-def share(w: ti.template(), q, i, k, n, m):
-    by = w[(q * n + k) * m + k]
-    return ti.select(by == 0, 0, w[(q * n + i) * m + k] / ti.select(by == 0, 1, by))
+def multiplier(w: ti.template(), q, i, k, n, m):
+    factor = w[(q * n + k) * m + k]
+    return ti.select(factor == 0, 0, w[(q * n + i) * m + k] / ti.select(factor == 0, 1, factor))
 
 
 @ti.func
-def swap(w: ti.template(), one, other):
-    kept = w[one]
-    w[one] = w[other]
-    w[other] = kept
+def swap(w: ti.template(), first, second):
+    saved = w[first]
+    w[first] = w[second]
+    w[second] = saved
 
 
 """
 _PARAMS = (
-    "w_: {a}, v_: {v}, signs_: {a}, least_: {a}, wrong_: {i}, places_: {i}, "
+    "w_: {a}, v_: {v}, signs_: {a}, min_pivots_: {a}, error_: {i}, pivot_rows_: {i}, "
     "matrices: ti.i32, n: ti.i32, m: ti.i32, above: ti.i32"
 )
 _ALL_STEPS = """        for k in range(n):
-            best = pivot(w_, signs_, least_, wrong_, t, k, n, m)
+            best = pivot(w_, signs_, min_pivots_, error_, t, k, n, m)
             if best != k:
                 for j in range(k, m):
                     swap(w_, (t * n + k) * m + j, (t * n + best) * m + j)
             for i in range(ti.select(above == 1, 0, k + 1), n):
                 if i != k:
-                    by = share(w_, t, i, k, n, m)
+                    factor = multiplier(w_, t, i, k, n, m)
 {less}"""
 # Subtract `by` times row k from a row, right of column k: scalar up to a vector boundary, then vectorised.
 _SUBTRACT_ROW = """edge = ti.min((k + {lanes}) // {lanes} * {lanes}, m)
 for j in range(k + 1, edge):
-    w_[({q} * n + i) * m + j] = w_[({q} * n + i) * m + j] - by * w_[({q} * n + k) * m + j]
-wide = ti.Vector([by for j in range({lanes})])
-to, of = ({q} * n + i) * m // {lanes}, ({q} * n + k) * m // {lanes}
+    w_[({q} * n + i) * m + j] = w_[({q} * n + i) * m + j] - factor * w_[({q} * n + k) * m + j]
+factors = ti.Vector([factor for j in range({lanes})])
+target, pivot_row = ({q} * n + i) * m // {lanes}, ({q} * n + k) * m // {lanes}
 for j in range(edge // {lanes}, m // {lanes}):
-    v_[to + j] = v_[to + j] - v_[of + j] * wide
+    v_[target + j] = v_[target + j] - v_[pivot_row + j] * factors
 """
 _FIND_PIVOTS = """    for q in range(matrices):
-        places_[q] = pivot(w_, signs_, least_, wrong_, q, k, n, m)
+        pivot_rows_[q] = pivot(w_, signs_, min_pivots_, error_, q, k, n, m)
 """
 _SWAP_ROWS = """    for s in range(matrices * (m - k)):
-        place, j = s // (m - k), k + s % (m - k)
-        if places_[place] != k:
-            swap(w_, (place * n + k) * m + j, (place * n + places_[place]) * m + j)
+        matrix, j = s // (m - k), k + s % (m - k)
+        if pivot_rows_[matrix] != k:
+            swap(w_, (matrix * n + k) * m + j, (matrix * n + pivot_rows_[matrix]) * m + j)
 """
 _UPDATE_ROW = """        q, i = t // n, t % n
         if (i > k) | ((above == 1) & (i != k)):
-            by = share(w_, q, i, k, n, m)
+            factor = multiplier(w_, q, i, k, n, m)
 {less}"""
 _UPDATE_ELEMENT = (
     "matrices * n * (m - k - 1)",
@@ -119,8 +119,8 @@ _UPDATE_ELEMENT = (
         i = t // (m - k - 1) % n
         q = t // (m - k - 1) // n
         if (i > k) | ((above == 1) & (i != k)):
-            by = share(w_, q, i, k, n, m)
-            w_[(q * n + i) * m + j] = w_[(q * n + i) * m + j] - by * w_[(q * n + k) * m + j]
+            factor = multiplier(w_, q, i, k, n, m)
+            w_[(q * n + i) * m + j] = w_[(q * n + i) * m + j] - factor * w_[(q * n + k) * m + j]
 """,
 )
 
@@ -199,7 +199,7 @@ def _augment(a: Any, b: Any) -> Any:
 
 
 def _identity(n: int, dtype: Any) -> Any:
-    return evaluate("ones", "ti.select(a == b, 1, 0)", (arange(n)[:, None], arange(n)), dtype)
+    return evaluate("eye", "ti.select(a == b, 1, 0)", (arange(n)[:, None], arange(n)), dtype)
 
 
 def _diagonal(w: Any) -> Any:
@@ -262,7 +262,7 @@ def cofactor(a: Any) -> Any:
         return empty(a.shape, a.dtype)
     last = (a.ndim - 2, a.ndim - 1)
     largest = get_kernels("amax")[TAICHI](abs(a), dim=last, keepdim=False)
-    min_pivots = evaluate("least", f"ti.select(a > 0, a, 1) * {np.finfo(a.dtype).eps}", (largest,), a.dtype)
+    min_pivots = evaluate("min_pivots", f"ti.select(a > 0, a, 1) * {np.finfo(a.dtype).eps}", (largest,), a.dtype)
     w = _augment(a, _identity(a.shape[-1], a.dtype))
     signs = _eliminate(w, empty((1,), np.int32), True, "eliminate_regular", min_pivots)
     pivots = _diagonal(w)
@@ -282,7 +282,7 @@ def cholesky(a: Any) -> Any:
     factor = w[..., : a.shape[-1]]
     evaluate("mirrored", "ti.select(c >= d, a, b)", (a, a.mT, rows, columns), a.dtype, factor)
     error_flag = error_slot(LinAlgError, NOT_DEFINITE)
-    _eliminate(w, error_flag, False, "eliminate_as_it_is")
+    _eliminate(w, error_flag, False, "eliminate_unpivoted")
     check_slot(error_flag, LinAlgError, NOT_DEFINITE)
     operands = (factor.mT, _diagonal(w)[..., None, :], rows, columns)
     return evaluate("cholesky", "ti.select(c >= d, a / ti.sqrt(b), 0)", operands, a.dtype, empty(a.shape, a.dtype))
@@ -296,10 +296,10 @@ def _substitution_kernel(dtype: str, upper: bool, unitriangular: bool, serial: b
     """Compile substitution, with one thread per column of the right-hand sides."""
     row = "n - 1 - {}" if upper else "{}"
     body = f"""        q, c = t // m, t % m
-        for known in range(n):
-            k = {row.format("known")}
+        for step in range(n):
+            k = {row.format("step")}
             s = ti.cast(b_[(q * n + k) * m + c], ti.f64)
-            for j in range(known):
+            for j in range(step):
                 i = {row.format("j")}
                 s = s - a_[(q * n + k) * n + i] * ti.cast(y_[(q * n + i) * m + c], ti.f64)
             y_[(q * n + k) * m + c] = ti.cast(s{"" if unitriangular else " / a_[(q * n + k) * n + k]"}, y_.element_type)

@@ -21,75 +21,76 @@ __all__: list[str] = []
 
 MAX_LENGTH = 2**24  # the maximum exact index in float32
 
-_SCALAR_BODY = """best = a_[at]
-place = 0
+_SCALAR_BODY = """best = a_[offset]
+index = 0
 for k in range(1, n):
-    x = a_[at + k * step]
+    x = a_[offset + k * step]
     if (best == best) & ((x SIGN best) | ((x == x) == 0)):
         best = x
-        place = k
-y_[i] = ti.cast(place, ti.i64)
+        index = k
+y_[i] = ti.cast(index, ti.i64)
 best_[i] = best
 """
 
-# float32, vectorised by 16: the best element of each lane, and the index of its vector, as a float32. `odd` only
+# float32, vectorised by 16: the best element of each lane, and the index of its vector, as a float32. `nan_lanes` only
 # detects nan, which a second pass then locates.
 _UPDATE_LANES = """{pad}x = {x}
-{pad}at = ti.select(x SIGN best, none + ti.cast({k}, ti.f32), at)
+{pad}best_index = ti.select(x SIGN best, zeros + ti.cast({k}, ti.f32), best_index)
 {pad}best = ti.select(x SIGN best, x, best)
-{pad}odd = ti.select(x == x, odd, x)
+{pad}nan_lanes = ti.select(x == x, nan_lanes, x)
 """
 _ROW_BODY = f"""        start = i * n
         end = start + n
-{simd.EDGES}        worst = none + WORST
-        best = ti.select((lanes >= low) & (lanes < ti.select(first < last, 16.0, high)), a_[first], worst)
-        odd = ti.select(best == best, none, best)
-        best = ti.select(best == best, best, worst)
-        at = none
+{simd.EDGES}        identity = zeros + IDENTITY
+        best = ti.select((lanes >= low) & (lanes < ti.select(first < last, 16.0, high)), a_[first], identity)
+        nan_lanes = ti.select(best == best, zeros, best)
+        best = ti.select(best == best, best, identity)
+        best_index = zeros
         for k in range(first + 1, last):
 {_UPDATE_LANES.format(pad=" " * 12, x="a_[k]", k="k - first")}        if first < last:
-{_UPDATE_LANES.format(pad=" " * 12, x="ti.select(lanes < high, a_[last], worst)", k="last - first")}        place = 0
-        top = ti.cast(WORST, ti.f32)
+{_UPDATE_LANES.format(pad=" " * 12, x="ti.select(lanes < high, a_[last], identity)", k="last - first")}        index = 0
+        best_value = ti.cast(IDENTITY, ti.f32)
         for j in ti.static(range(16)):
-            here = (first + ti.cast(at[j], ti.i32)) * 16 + j - start
-            if (here >= 0) & (here < n) & ((best[j] SIGN top) | ((best[j] == top) & (here < place))):
-                place = here
-                top = best[j]
-        whole = odd.sum()
-        if (whole == whole) == 0:
+            candidate = (first + ti.cast(best_index[j], ti.i32)) * 16 + j - start
+            if (candidate >= 0) & (candidate < n)\
+ & ((best[j] SIGN best_value) | ((best[j] == best_value) & (candidate < index))):
+                index = candidate
+                best_value = best[j]
+        nan_sum = nan_lanes.sum()
+        if (nan_sum == nan_sum) == 0:
             for k in range(n):
                 x = b_[start + k]
-                if (top == top) & ((x == x) == 0):
-                    place = k
-                    top = x
-        y_[i] = ti.cast(place, ti.i64)
-        z_[i] = top
+                if (best_value == best_value) & ((x == x) == 0):
+                    index = k
+                    best_value = x
+        y_[i] = ti.cast(index, ti.i64)
+        z_[i] = best_value
 """
 _COLUMN_BODY = f"""        start = i // step * n * step + i % step
-        none = ti.Vector([ti.cast(0, ti.f32) for j in range(16)])
+        zeros = ti.Vector([ti.cast(0, ti.f32) for j in range(16)])
         best = a_[start]
-        odd = ti.select(best == best, none, best)
-        best = ti.select(best == best, best, none + WORST)
-        at = none
+        nan_lanes = ti.select(best == best, zeros, best)
+        best = ti.select(best == best, best, zeros + IDENTITY)
+        best_index = zeros
         for k in range(1, n):
 {_UPDATE_LANES.format(pad=" " * 12, x="a_[start + k * step]", k="k")}        for j in ti.static(range(16)):
-            place = ti.cast(at[j], ti.i32)
-            top = best[j]
-            if (odd[j] == odd[j]) == 0:
+            index = ti.cast(best_index[j], ti.i32)
+            best_value = best[j]
+            if (nan_lanes[j] == nan_lanes[j]) == 0:
                 for k in range(n):
                     x = b_[(start + k * step) * 16 + j]
-                    if (top == top) & ((x == x) == 0):
-                        place = k
-                        top = x
-            y_[i * 16 + j] = ti.cast(place, ti.i64)
-            z_[i * 16 + j] = top
+                    if (best_value == best_value) & ((x == x) == 0):
+                        index = k
+                        best_value = x
+            y_[i * 16 + j] = ti.cast(index, ti.i64)
+            z_[i * 16 + j] = best_value
 """
 
 
 @arch_cache()
 def _vector_kernel(name: str, along_rows: bool, serial: bool) -> Any:
-    sign, worst = {"max": (">", "-inf"), "min": ("<", "inf")}[name]
-    body = (_ROW_BODY if along_rows else _COLUMN_BODY).replace("SIGN", sign).replace("WORST", worst)
+    sign, identity = {"max": (">", "-inf"), "min": ("<", "inf")}[name]
+    body = (_ROW_BODY if along_rows else _COLUMN_BODY).replace("SIGN", sign).replace("IDENTITY", identity)
     arguments = [
         ("y_", source.array_annotation("int64")),
         ("z_", simd.NUMBER),
@@ -97,7 +98,7 @@ def _vector_kernel(name: str, along_rows: bool, serial: bool) -> Any:
         ("b_", simd.NUMBER),
     ]
     arguments += [(x, "ti.i32") for x in ("count", "n", "step")]
-    name = f"{name}_in_{'row' if along_rows else 'column'}"
+    name = f"arg{name}_{'rows' if along_rows else 'columns'}"
     return get_kernel(name, *simd.kernel_source(name, arguments, "count", body, serial))
 
 

@@ -25,9 +25,10 @@ __all__ = ["DTYPE_BY_ITEMSIZE", "TASK_ELEMENTS", "gather_or_scatter"]
 
 Shape = tuple[int, ...]
 
-STATEMENTS = {"take": "y_[{y}] = x_[{x} + far]", "put": "y_[{y} + far] = x_[{x}]"}
-ADD_STATEMENT = "y_[{y} + far] = ti.cast(y_[{y} + far] {sign} x_[{x}], ti.{type})"
-ADD_VECTORS_STATEMENT = "y_[{y} + far] = y_[{y} + far] + x_[{x}]"
+KERNEL_NAMES = {"take": "gather", "put": "scatter", "add": "scatter_add"}
+STATEMENTS = {"take": "y_[{y}] = x_[{x} + offset]", "put": "y_[{y} + offset] = x_[{x}]"}
+ADD_STATEMENT = "y_[{y} + offset] = ti.cast(y_[{y} + offset] {sign} x_[{x}], ti.{type})"
+ADD_VECTORS_STATEMENT = "y_[{y} + offset] = y_[{y} + offset] + x_[{x}]"
 DTYPE_BY_ITEMSIZE = {1: "uint8", 4: "int32", 8: "int64"}  # copies depend only on the itemsize, not on the dtype
 CACHE_LINE = 64  # bytes per cache line
 VECTOR_BYTES = 64, 16  # vector widths in bytes: sixteen floats, or four
@@ -166,44 +167,49 @@ def _compile_kernel(
 
     If `index_per_line`, an index applies to an entire line of that dimension and is read once.
     """
-    dims = range(outer)
+    name, dims = KERNEL_NAMES[step], range(outer)
     vector = dtype.removeprefix("vector")
     kind = source.TAICHI_NAMES.get(dtype) or f"types.vector({vector}, ti.f32)"
     body = STATEMENTS.get(step) or (ADD_VECTORS_STATEMENT if vector != dtype else ADD_STATEMENT)
     sign = "|" if dtype == "bool" else "+"
-    size_names = ["lines", "pieces", "length", "blocks", "width", "count", "inner", "size", "along"]
+    size_names = ["lines", "pieces", "length", "blocks", "width", "count", "inner", "size", "indexed_stride"]
     size_names += [by for a in "yxb" for by in (*[f"{a}{k}" for k in dims], f"{a}k", f"{a}j")] + [f"n{k}" for k in dims]
     arguments = [f"{a}_: ti.types.ndarray(dtype=ti.{kind}, ndim=1)" for a in "yx"]
-    arguments += [f"b_: {source.array_annotation(index)}", f"wrong_: {source.array_annotation('int32')}"]
+    arguments += [f"b_: {source.array_annotation(index)}", f"error_: {source.array_annotation('int32')}"]
     arguments += [f"{name}: ti.i32" for name in size_names]
     split = [f"        i{k} = rest % n{k}\n        rest = rest // n{k}\n" for k in reversed(dims) if k]
     offset_exprs = [f"{' + '.join(f'i{k} * {a}{k}' for k in dims)} + piece * length * {a}k\n" for a in "yxb"]
     offset_code = [f"        {a}{'_k' if nested else ''} = {at}" for a, at in zip("yxb", offset_exprs, strict=True)]
     if nested:
         walk = _inner_loop_source(
-            index_per_line, body.format(y="y_k + j * y_by", x="x_k + j * x_by", sign=sign, type=kind)
+            index_per_line, body.format(y="y_k + j * y_stride", x="x_k + j * x_stride", sign=sign, type=kind)
         )
     else:
         walk = _bounds_check_source(12, "b", body.format(y="y", x="x", sign=sign, type=kind))
-        walk += "".join(f"            {a} += {a}_by\n" for a in "yxb")
+        walk += "".join(f"            {a} += {a}_stride\n" for a in "yxb")
     step_of = "j" if nested else "k"
     body_code = (
         "        i = t\n        block = i % blocks\n        piece = i // blocks % pieces\n"
         f"        rest = i // blocks // pieces\n{''.join(split)}        i0 = rest\n{''.join(offset_code)}"
-        f"        y_by, x_by, b_by, index_by, end = y{step_of}, x{step_of}, b{step_of}, along, size\n"
+        "        y_stride, x_stride, b_stride, index_stride, bound = "
+        f"y{step_of}, x{step_of}, b{step_of}, indexed_stride, size\n"
         "        for k in range(piece * length, ti.min(piece * length + length, count)):\n"
         + walk
         + "".join(f"            {a}_k += {a}k\n" for a in ("yxb" if nested else ""))
     )
     loop = source.parallel_loop("lines * pieces * blocks", body_code, serial)
-    code = f"@ti.kernel\ndef {step}_along_kernel(\n    {', '.join(arguments)}\n):\n{loop}"
-    return get_kernel(f"{step}_along", code, "aaaa" + "i" * len(size_names))
+    code = f"@ti.kernel\ndef {name}_kernel(\n    {', '.join(arguments)}\n):\n{loop}"
+    return get_kernel(name, code, "aaaa" + "i" * len(size_names))
 
 
 def _bounds_check_source(indent: int, offset: str, statement: str) -> str:
     """Generate source that reads an index and runs `statement` if it is in range; otherwise sets the error flag."""
-    lines = [f"asked = b_[{offset}]", "far = ti.cast(asked, ti.i32) * index_by", "if (asked >= 0) & (asked < end):"]
-    lines += [*[f"    {line}" for line in statement.splitlines()], "else:", "    wrong_[0] = 1"]
+    lines = [
+        f"requested = b_[{offset}]",
+        "offset = ti.cast(requested, ti.i32) * index_stride",
+        "if (requested >= 0) & (requested < bound):",
+    ]
+    lines += [*[f"    {line}" for line in statement.splitlines()], "else:", "    error_[0] = 1"]
     return "".join(f"{' ' * indent}{line}\n" for line in lines)
 
 
@@ -212,4 +218,4 @@ def _inner_loop_source(index_per_line: bool, body: str) -> str:
     loop = "for j in range(block * width, ti.min(block * width + width, inner)):\n"
     if index_per_line:
         return _bounds_check_source(12, "b_k", f"{loop}    {body}\n")
-    return f"            {loop}{_bounds_check_source(16, 'b_k + j * b_by', body)}"
+    return f"            {loop}{_bounds_check_source(16, 'b_k + j * b_stride', body)}"

@@ -126,7 +126,7 @@ def _scatter_add_planes(values: Any, indices: Any, shape: Shape, planes: int, co
     error_flag = error_slot(*error_args)
     arrays = (out, as_contiguous(values), as_contiguous(indices), error_flag)
     compiled_kernel = get_kernel(
-        "put_on_planes",
+        "scatter_add_planes",
         *_scatter_planes_source(values.dtype.name, indices.dtype.name, values.size <= source.SERIAL_LIMIT),
     )
     compiled_kernel(*map(array_argument, arrays), planes, count, out.size // planes)
@@ -139,16 +139,17 @@ def _scatter_planes_source(dtype: str, index: str, serial: bool) -> tuple[str, s
     body = f"""        for k in range(t * size, t * size + size):
             y_[k] = ti.cast(0, ti.{source.TAICHI_NAMES[dtype]})
         for k in range(t * count, t * count + count):
-            place = ti.cast(at_[k], ti.i32)
-            if (at_[k] >= 0) & (at_[k] < size):
-                y_[t * size + place] = ti.cast(y_[t * size + place] + x_[k], ti.{source.TAICHI_NAMES[dtype]})
+            index = ti.cast(indices_[k], ti.i32)
+            if (indices_[k] >= 0) & (indices_[k] < size):
+                y_[t * size + index] = ti.cast(y_[t * size + index] + x_[k], ti.{source.TAICHI_NAMES[dtype]})
             else:
-                wrong_[0] = 1
+                error_[0] = 1
 """
     code = f"""@ti.kernel
-def put_on_planes_kernel(
-    y_: {source.array_annotation(dtype)}, x_: {source.array_annotation(dtype)}, at_: {source.array_annotation(index)},
-    wrong_: {source.array_annotation("int32")}, planes: ti.i32, count: ti.i32, size: ti.i32
+def scatter_add_planes_kernel(
+    y_: {source.array_annotation(dtype)}, x_: {source.array_annotation(dtype)}, \
+indices_: {source.array_annotation(index)},
+    error_: {source.array_annotation("int32")}, planes: ti.i32, count: ti.i32, size: ti.i32
 ):
 {source.parallel_loop("planes", body, serial)}"""
     return code, "aaaaiii"
@@ -206,7 +207,9 @@ def _repeat_indices(repeats: Any, count: int) -> Any:
     """Return 0 to count - 1, each repeated `repeats` times: an int, or one count per index."""
     if not isinstance(repeats, int):
         return copy_to_device(np.repeat(np.arange(count), repeats))
-    return evaluate("repeated", "i // by", (), np.int64, empty((count * repeats,), np.int64), {"by": repeats})
+    return evaluate(
+        "repeat_indices", "i // repeats", (), np.int64, empty((count * repeats,), np.int64), {"repeats": repeats}
+    )
 
 
 @kernel("as_strided_backward", TAICHI)
@@ -274,15 +277,15 @@ def nonzero(a: Any) -> Any:
 def _count_kernel(dtype: str, predicate: str, serial: bool) -> Any:
     code = f"""@ti.kernel
 def nonzero_counts_kernel(
-    y_: {source.array_annotation("int32")}, x_: {source.array_annotation(dtype)}, size: ti.i32, stretches: ti.i32
+    y_: {source.array_annotation("int32")}, x_: {source.array_annotation(dtype)}, size: ti.i32, chunks: ti.i32
 ):
-{source.SERIALIZE * serial}    for i in range(stretches):
-        found = 0
+{source.SERIALIZE * serial}    for i in range(chunks):
+        count = 0
         for k in range(i * {TASK_ELEMENTS}, ti.min(i * {TASK_ELEMENTS} + {TASK_ELEMENTS}, size)):
-            found += ti.cast({predicate}, ti.i32)
-        y_[i + 1] = found
+            count += ti.cast({predicate}, ti.i32)
+        y_[i + 1] = count
     ti.loop_config(serialize=True)
-    for i in range(stretches + 1):
+    for i in range(chunks + 1):
         y_[i] = 0 if i == 0 else y_[i] + y_[i - 1]
 """
     return get_kernel("nonzero_counts", code, "aaii")
@@ -291,7 +294,7 @@ def nonzero_counts_kernel(
 @arch_cache()
 def _write_kernel(dtype: str, predicate: str, ndim: int, serial: bool) -> Any:
     sizes = "".join(f", n{k}: ti.i32" for k in range(ndim))
-    store_line = "                y_[at * {n} + {k}] = ti.cast({rest}, ti.i64)\n"
+    store_line = "                y_[row * {n} + {k}] = ti.cast({rest}, ti.i64)\n"
     row = "".join(
         store_line.format(n=ndim, k=k, rest=f"rest % n{k}") + f"                rest = rest // n{k}\n"
         for k in reversed(range(1, ndim))
@@ -301,13 +304,13 @@ def _write_kernel(dtype: str, predicate: str, ndim: int, serial: bool) -> Any:
 def nonzero_kernel(
     y_: {source.array_annotation("int64")}, x_: {source.array_annotation(dtype)},
     ends_: {source.array_annotation("int32")},
-    size: ti.i32, stretches: ti.i32{sizes}
+    size: ti.i32, chunks: ti.i32{sizes}
 ):
-{source.SERIALIZE * serial}    for i in range(stretches):
-        at = ends_[i]
+{source.SERIALIZE * serial}    for i in range(chunks):
+        row = ends_[i]
         for k in range(i * {TASK_ELEMENTS}, ti.min(i * {TASK_ELEMENTS} + {TASK_ELEMENTS}, size)):
             if {predicate}:
                 rest = k
-{row}                at += 1
+{row}                row += 1
 """
     return get_kernel("nonzero", code, "aaaii" + "i" * ndim)

@@ -26,19 +26,19 @@ __all__: list[str] = []
 
 MAX_SERIAL = 256  # maximum losses for one thread to sum
 _SUM_OF_EXP = """for k in range(n):
-    s = s + ti.exp(a_[at + k * step] - top)
+    s = s + ti.exp(a_[offset + k * step] - row_max)
 """
 # An out-of-bounds class sets the error flag and is read as class 0. Racing writes of the flag store the same value.
-_TARGET_BODY = """found = b_[i]
-counted = (found == ignore) == 0
-if found == ignore:
-    found = found * 0
-if (found < 0) | (found >= n):
-    wrong_[0] = 1
-    found = found * 0
-at_[i] = ti.cast(found, ti.i64)
-share_[i] = ti.select(counted, {weight}, 0)
-y_[i] = ti.select(counted, ti.cast(part + (base - a_[at + found * step]), {type}) * share_[i], 0)
+_TARGET_BODY = """target = b_[i]
+is_counted = (target == ignore) == 0
+if target == ignore:
+    target = target * 0
+if (target < 0) | (target >= n):
+    error_[0] = 1
+    target = target * 0
+targets_[i] = ti.cast(target, ti.i64)
+weight_[i] = ti.select(is_counted, {weight}, 0)
+y_[i] = ti.select(is_counted, ti.cast(log_sum + (shift - a_[offset + target * step]), {type}) * weight_[i], 0)
 """
 
 
@@ -49,13 +49,13 @@ def _class_loss(
     divides = REDUCTIONS[reduction]
     y, weights = empty(b.shape, a.dtype), empty(b.shape, a.dtype)
     classes = empty(b.shape, np.int64)
-    error_args = ShapeError, name.removesuffix("_of_total") + ": target is out of bounds"
+    error_args = ShapeError, name.removesuffix("_from_sums") + ": target is out of bounds"
     check_index(b, a.shape[1], *error_args, allowed=ignore_index)
     error_flag = error_slot(*error_args)
-    others = {"share": weights, "at": classes, "wrong": error_flag, **extra_arrays, "a": a, "b": as_contiguous(b)}
+    others = {"weight": weights, "targets": classes, "error": error_flag, **extra_arrays, "a": a, "b": as_contiguous(b)}
     if c is not None:
         others["c"] = as_contiguous(c)
-    body = formula + _TARGET_BODY.replace("{weight}", "1" if c is None else "c_[found]")
+    body = formula + _TARGET_BODY.replace("{weight}", "1" if c is None else "c_[target]")
     run_lines(name, substitute_dtype(body, a.dtype), a.shape, 1, y, {**others, "ignore": ignore_index})
     check_slot(error_flag, *error_args)
     loss = y if divides is None else _reduce_losses(y, weights, others["b"], ignore_index, divides)
@@ -72,14 +72,14 @@ def _constant_array(shape: tuple[int, ...], dtype: Any, value: float) -> Any:
 
 
 _SUM_BODY = """        s = ti.cast(0, ti.f64)
-        whole = ti.cast(0, ti.f64)
+        total_weight = ti.cast(0, ti.f64)
         for k in range(n):
             s = s + a_[k]
-            whole = whole + b_[k]
-        y_[0] = ti.cast(s{share}, {type})
+            total_weight = total_weight + b_[k]
+        y_[0] = ti.cast(s{weight}, {type})
 """
 _NORMALISE_BODY = """        for k in range(n):
-            b_[k] = ti.cast(ti.select(c_[k] == ignore, 0, b_[k] / whole), {type})
+            b_[k] = ti.cast(ti.select(c_[k] == ignore, 0, b_[k] / total_weight), {type})
 """
 
 
@@ -92,11 +92,11 @@ def _sum_source(dtype: Any, target: str, mean: bool) -> tuple[str, str]:
         source.KernelArgument("a", "c", target),
     ]
     body = substitute_dtype(
-        _SUM_BODY.replace("{share}", " / whole" if mean else "") + (_NORMALISE_BODY if mean else ""), dtype
+        _SUM_BODY.replace("{weight}", " / total_weight" if mean else "") + (_NORMALISE_BODY if mean else ""), dtype
     )
     params.append(source.KernelArgument("i", "ignore", "int64"))
     return source.wrap_kernel(
-        "mean_of_losses" if mean else "sum_of_losses", params, compute_dtype, compute_dtype, ["n"], "1", body, True
+        "mean_loss" if mean else "sum_loss", params, compute_dtype, compute_dtype, ["n"], "1", body, True
     )
 
 
@@ -108,17 +108,15 @@ def _reduce_losses(losses: Any, weights: Any, classes: Any, ignore: int, mean: b
     """
     if not source.VECTORIZED and losses.size > MAX_SERIAL:
         total, total_weight = [
-            reduce_snippet("losses", "sum", "a", (x,), None, False, np.float64) for x in (losses, weights)
+            reduce_snippet("sum_losses", "sum", "a", (x,), None, False, np.float64) for x in (losses, weights)
         ]
         if not mean:
-            return evaluate("sum_of_losses", "a", (total,), losses.dtype)
+            return evaluate("sum_loss", "a", (total,), losses.dtype)
         snippet, attrs = "ti.select(c == ignore, 0, a / b)", {"ignore": ignore}
-        evaluate("shares_of_losses", snippet, (weights, total_weight, classes), weights.dtype, weights, attrs)
-        return evaluate("mean_of_losses", "a / b", (total, total_weight), losses.dtype)
+        evaluate("normalize_loss_weights", snippet, (weights, total_weight, classes), weights.dtype, weights, attrs)
+        return evaluate("mean_loss", "a / b", (total, total_weight), losses.dtype)
     y = empty((), losses.dtype)
-    compiled_kernel = get_kernel(
-        "mean_of_losses" if mean else "sum_of_losses", *_sum_source(y.dtype, classes.dtype.name, mean)
-    )
+    compiled_kernel = get_kernel("mean_loss" if mean else "sum_loss", *_sum_source(y.dtype, classes.dtype.name, mean))
     check_serial_iterations("losses", losses.size)
     compiled_kernel(
         array_argument(y), array_argument(losses), array_argument(weights), array_argument(classes), ignore, losses.size
@@ -129,32 +127,35 @@ def _reduce_losses(losses: Any, weights: Any, classes: Any, ignore: int, mean: b
 @kernel("cross_entropy", TAICHI)
 def cross_entropy(a: Any, b: Any, c: Any, *, ignore_index: int, reduction: str) -> tuple[Any, ...]:
     a, kept_shape = as_contiguous(a), drop_dim(a.shape, 1, True)
-    extra_arrays = {"top": empty(kept_shape, a.dtype), "total": empty(kept_shape, a.dtype)}
-    name, formula = "cross_entropy", f"{ROW_MAX}{_SUM_OF_EXP}top_[i] = top\ntotal_[i] = ti.cast(s, {{type}})\n"
+    extra_arrays = {"row_max": empty(kept_shape, a.dtype), "sum_exp": empty(kept_shape, a.dtype)}
+    name, formula = (
+        "cross_entropy",
+        f"{ROW_MAX}{_SUM_OF_EXP}row_max_[i] = row_max\nsum_exp_[i] = ti.cast(s, {{type}})\n",
+    )
     if simd_lines.has_vector_rows(a, 1):
         simd_lines.row_max_and_sum(a, **extra_arrays)
-        name, formula = "cross_entropy_of_total", "top = top_[i]\ns = ti.cast(total_[i], ti.f64)\n"
-    formula += "part = ti.log(s)\nbase = top\n"
+        name, formula = "cross_entropy_from_sums", "row_max = row_max_[i]\ns = ti.cast(sum_exp_[i], ti.f64)\n"
+    formula += "log_sum = ti.log(s)\nshift = row_max\n"
     outputs = _class_loss(name, formula, a, b, c, ignore_index, reduction, extra_arrays)
-    return (*outputs, extra_arrays["top"], extra_arrays["total"])
+    return (*outputs, extra_arrays["row_max"], extra_arrays["sum_exp"])
 
 
 @kernel("nll_loss", TAICHI)
 def nll_loss(a: Any, b: Any, c: Any, *, ignore_index: int, reduction: str) -> tuple[Any, ...]:
     return _class_loss(
-        "nll_loss", "part = {type}(0.0)\nbase = part\n", as_contiguous(a), b, c, ignore_index, reduction, {}
+        "nll_loss", "log_sum = {type}(0.0)\nshift = log_sum\n", as_contiguous(a), b, c, ignore_index, reduction, {}
     )
 
 
-_BACKWARD_BODY = """top = top_[i]
-scale = up_[i * ups] * share_[i * shares]
-by = scale / total_[i]
+_BACKWARD_BODY = """row_max = row_max_[i]
+scale = grad_[i * grad_stride] * weight_[i * weight_stride]
+factor = scale / sum_exp_[i]
 for k in range(n):
-    y_[at + k * step] = ti.cast(ti.exp(a_[at + k * step] - top) * by, {type})
-y_[at + at_[i] * step] = ti.cast(y_[at + at_[i] * step] - scale, {type})
+    y_[offset + k * step] = ti.cast(ti.exp(a_[offset + k * step] - row_max) * factor, {type})
+y_[offset + targets_[i] * step] = ti.cast(y_[offset + targets_[i] * step] - scale, {type})
 """
-_TARGET_BACKWARD_BODY = """scale = up_[i * ups] * share_[i * shares]
-y_[at + at_[i] * step] = ti.cast(y_[at + at_[i] * step] - scale, {type})
+_TARGET_BACKWARD_BODY = """scale = grad_[i * grad_stride] * weight_[i * weight_stride]
+y_[offset + targets_[i] * step] = ti.cast(y_[offset + targets_[i] * step] - scale, {type})
 """
 
 
@@ -165,16 +166,16 @@ def cross_entropy_backward(grad: Any, a: Any, classes: Any, weights: Any, top: A
     grad, weights = (
         as_contiguous(x) if x.size == 1 else broadcast_contiguous(x, classes.shape) for x in (grad, weights)
     )
-    others = {"up": grad, "share": weights, "at": as_contiguous(classes)}
-    scores = {"a": as_contiguous(a), "top": as_contiguous(top), "total": as_contiguous(total)}
+    others = {"grad": grad, "weight": weights, "targets": as_contiguous(classes)}
+    scores = {"a": as_contiguous(a), "row_max": as_contiguous(top), "sum_exp": as_contiguous(total)}
     name, body = "cross_entropy_backward", _BACKWARD_BODY
     if simd_lines.has_vector_rows(scores["a"], 1) and all(map(simd_lines.is_vector_aligned, (y, top, total))):
         factor = evaluate("div", "a / b", (weights.reshape(-1, 1), total.reshape(-1, 1)), y.dtype)
         factor = evaluate("mul", "a * b", (grad.reshape(-1, 1), factor), y.dtype)
-        row_arrays = {"m": scores["top"], "b": factor}
+        row_arrays = {"m": scores["row_max"], "b": factor}
         simd_lines.run_rows(name, {"a": scores["a"]}, y, simd_lines.LineSpec("exp16(a - m) * b"), row_arrays)
-        name, body, scores = f"{name}_at", _TARGET_BACKWARD_BODY, {}
-    steps = {"ups": int(grad.size > 1), "shares": int(weights.size > 1)}
+        name, body, scores = f"{name}_target", _TARGET_BACKWARD_BODY, {}
+    steps = {"grad_stride": int(grad.size > 1), "weight_stride": int(weights.size > 1)}
     run_lines(name, substitute_dtype(body, y.dtype), a.shape, 1, y, {**others, **scores, **steps})
     return y
 
@@ -182,7 +183,7 @@ def cross_entropy_backward(grad: Any, a: Any, classes: Any, weights: Any, top: A
 _SOFT_BODY = """s = ti.log(s)
 loss = ti.cast(0, ti.f64)
 for k in range(n):
-    loss = loss + b_[at + k * step] * (s - (a_[at + k * step] - top))
+    loss = loss + b_[offset + k * step] * (s - (a_[offset + k * step] - row_max))
 y_[i] = ti.cast(loss, {type})
 """
 
@@ -197,12 +198,12 @@ def soft_cross_entropy(a: Any, b: Any) -> Any:
 
 @kernel("binary_cross_entropy", TAICHI)
 def binary_cross_entropy(a: Any, b: Any) -> Any:
-    outside = evaluate("outside", "((a >= 0) & (a <= 1)) == 0", (a,), np.bool_)
+    outside = evaluate("out_of_range", "((a >= 0) & (a <= 1)) == 0", (a,), np.bool_)
     error_args = ValueError, "binary_cross_entropy: all elements of input should be between 0 and 1"
     check_elements(a, lambda numbers: ~((numbers >= 0) & (numbers <= 1)), *error_args)
     error_flag = error_slot(*error_args)
     any_outside = get_kernels("any")[TAICHI](outside, dim=None, keepdim=False)
-    evaluate("noted", "ti.max(a, b)", (error_flag, any_outside), error_flag.dtype, error_flag)
+    evaluate("set_error_flag", "ti.max(a, b)", (error_flag, any_outside), error_flag.dtype, error_flag)
     check_slot(error_flag, *error_args)
     snippet = "(b - 1) * ti.max(log1p(a * -1), -100.0) - b * ti.max(ti.log(a), -100.0)"
     return evaluate("binary_cross_entropy", snippet, (a, b), a.dtype)

@@ -65,7 +65,7 @@ MAX_INNER = 1 << 14  # inner size of the partial products, accumulated in float6
 def _pack(
     x: Any, batches: int, width: int, size: int, depth: int, batch_stride: int, width_stride: int, depth_stride: int
 ) -> Any:
-    """Pack elements x[n * by + l * right + k * down], l < `size` and k < `depth`, into panels."""
+    """Pack x[n * batch_stride + l * width_stride + k * depth_stride], l < `size` and k < `depth`, into panels."""
     compiled_kernel, count, scalars = _packing_plan(
         x.dtype,
         address_argument(x)[0] % CACHE_LINE,
@@ -98,7 +98,7 @@ def _packing_plan(
     LINE."""
     panels, padded_depth, itemsize = -(-size // width), -(-depth // K_STEP) * K_STEP, dtype.itemsize
     count = batches * panels * padded_depth * width
-    layout, unit = "any", 1
+    layout, unit = "strided", 1
     if depth == padded_depth:
         vector_size = vector_unit(width)
         if width_stride == 1 and not (
@@ -107,9 +107,9 @@ def _packing_plan(
             or depth_stride % vector_size
             or misalignment % (vector_size * itemsize)
         ):
-            layout, unit = "beside", vector_size
+            layout, unit = "contiguous", vector_size
         elif depth_stride == 1 and not (batch_stride % 4 or width_stride % 4 or misalignment % (4 * itemsize)):
-            layout, unit = "along", 4
+            layout, unit = "transposed", 4
     compiled_kernel = packing_kernel(layout, dtype, width, count <= 4 * source.SERIAL_LIMIT)
     return (
         compiled_kernel,
@@ -160,9 +160,10 @@ def _plan(
         misalignment_a or misalignment_b or depth % lanes or any(step % lanes for step in k_strides)
     )
     if k_contiguous and m * n * 8 < depth * (m + n) and depth <= BLOCK * lanes:
-        down, across = -(-m // DOT_TILE[0]), -(-n // DOT_TILE[1])
-        scalars = (down, across, m, n, depth // lanes, *[step // lanes for step in k_strides], int(biased), 1)
-        return _make_plan(dot_kernel(dtype, work <= MAX_SERIAL_PRODUCTS), scalars, count * down * across)
+        row_tiles, column_tiles = -(-m // DOT_TILE[0]), -(-n // DOT_TILE[1])
+        strides = [step // lanes for step in k_strides]
+        scalars = (row_tiles, column_tiles, m, n, depth // lanes, *strides, int(biased), 1)
+        return _make_plan(dot_kernel(dtype, work <= MAX_SERIAL_PRODUCTS), scalars, count * row_tiles * column_tiles)
     left_in_cache = m * depth * itemsize <= CACHE_BYTES
     left_mode, gathers_right = "panels", False
     tile = _tile(m, -(-n // lanes))
@@ -180,31 +181,31 @@ def _plan(
         and (m <= MAX_UNPACKED_ROWS or depth * n * itemsize <= CACHE_BYTES)
     )
     if work <= MAX_GATHERED and (left_mode == "panels" or not direct_right):
-        left_mode, gathers_right = "any", not aligned
-    if gathers_right or left_mode in ("rows", "any"):
+        left_mode, gathers_right = "strided", not aligned
+    if gathers_right or left_mode in ("rows", "strided"):
         tile_rows, tile = tile[0], (tile[0], 1)
     pack_a = (count if batch_a else 1, tile_rows, m, depth, batch_a, row_a, col_a) if left_mode == "panels" else None
-    packs_right = not direct_right and left_mode != "any"
+    packs_right = not direct_right and left_mode != "strided"
     pack_b = (count if batch_b else 1, lanes, n, depth, batch_b, col_b, row_b) if packs_right else None
-    rows, right, padded_depth = -(-m // tile_rows), -(-n // lanes), -(-depth // K_STEP) * K_STEP
+    rows, column_vectors, padded_depth = -(-m // tile_rows), -(-n // lanes), -(-depth // K_STEP) * K_STEP
     steps, load_width = left_operand(left_mode, tile_rows)[:2]
     reads_a = (batch_a // load_width, row_a // load_width, col_a // load_width)
     if pack_a:
         reads_a = (rows * padded_depth * (batch_a != 0), 0, 0)
     if pack_b:
-        reads_b = (right * padded_depth * (batch_b != 0), 1, padded_depth, 0)
+        reads_b = (column_vectors * padded_depth * (batch_b != 0), 1, padded_depth, 0)
     else:
         reads_b = (batch_b, row_b, 0, col_b) if gathers_right else (batch_b // lanes, row_b // lanes, 1, 0)
     chunks = -(-m * depth * itemsize // CHUNK_BYTES)
-    down, across = -(-rows // chunks), -(-right // tile[1])
+    row_tiles, column_tiles = -(-rows // chunks), -(-column_vectors // tile[1])
     rounds = padded_depth if left_mode == "panels" else -(-depth // steps)
     compiled_kernel = tiled_kernel(
         TiledProduct(
             dtype, left_mode, gathers_right, tile, n % lanes == 0, rounds * steps <= BLOCK, work <= MAX_SERIAL_PRODUCTS
         )
     )
-    scalars = (down, chunks, rows, right, across, m, n, rounds, *reads_a, *reads_b, int(biased), 1)
-    return _make_plan(compiled_kernel, scalars, count * chunks * across * down, pack_a, pack_b)
+    scalars = (row_tiles, chunks, rows, column_vectors, column_tiles, m, n, rounds, *reads_a, *reads_b, int(biased), 1)
+    return _make_plan(compiled_kernel, scalars, count * chunks * column_tiles * row_tiles, pack_a, pack_b)
 
 
 def _collapse_batch(x: Any, batch: tuple[int, ...]) -> tuple[Any, int]:
@@ -281,7 +282,7 @@ def _cuda_matmul(a: Any, b: Any, bias: Any) -> Any:
             *cuda_matmul.block_matmul(a[:, :split_depth], b[:split_depth], (splits,), batch_stride_a, batch_stride_b),
             *([] if bias is None else [bias]),
         ]
-        return evaluate("matmul_parts", " + ".join(source.LETTERS[: len(products)]), products, a.dtype)
+        return evaluate("matmul_split_k_sum", " + ".join(source.LETTERS[: len(products)]), products, a.dtype)
     (a, batch_stride_a), (b, batch_stride_b) = _collapse_batch(a, batch), _collapse_batch(b, batch)
     fused_bias = bias if bias is not None and bias.shape == b.shape[-1:] and bias.flags.c_contiguous else None
     out = cuda_matmul.block_matmul(a, b, batch, batch_stride_a, batch_stride_b, fused_bias)

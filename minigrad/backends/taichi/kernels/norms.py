@@ -48,7 +48,7 @@ def _sum_over_dims(
     if len(dims) > 1 and last in dims and norm.shape[last] >= simd.MIN_ROW_LENGTH:
         shape = (*norm.shape[:-1], 1)
         inputs = tuple([x if x.shape == norm.shape else broadcast_contiguous(x, shape) for x in inputs])
-        inputs = (reduce_snippet(f"{name}_lines", combine, snippet, inputs, (last,), True, np.float64),)
+        inputs = (reduce_snippet(f"{name}_last_dim", combine, snippet, inputs, (last,), True, np.float64),)
         snippet, combine, dims = "a", "sum", tuple([k for k in dims if k != last])
     return reduce_snippet(name, combine, snippet, inputs, dims, True, dtype, epilogue, scalars)
 
@@ -71,8 +71,8 @@ def _reshape_parameter(weight: Any, norm: Any) -> Any:
 def _normalise(a: Any, weight: Any, bias: Any, norm: Any) -> tuple[Any, Any, Any, Any]:
     """Return the output, mean, variance and rstd; the last three keep their dimensions."""
     x = reshape(a, shape=norm.shape)
-    mean = _mean_over_norm("average", "a", (x,), norm) if norm.centred else full((), a.dtype)
-    name, snippet, inputs = ("variance", "a - b", (x, mean)) if norm.centred else ("square", "a", (x,))
+    mean = _mean_over_norm("mean", "a", (x,), norm) if norm.centred else full((), a.dtype)
+    name, snippet, inputs = ("variance", "a - b", (x, mean)) if norm.centred else ("mean_square", "a", (x,))
     var = _mean_over_norm(
         name, snippet, inputs, norm, "squares", a.dtype if current_target().lacks_float64 else np.float64
     )
@@ -82,17 +82,17 @@ def _normalise(a: Any, weight: Any, bias: Any, norm: Any) -> tuple[Any, Any, Any
         if parameter is not None:
             result += f" {sign} {source.LETTERS[len(operands)]}"
             operands.append(_reshape_parameter(parameter, norm))
-    return _evaluate("standardised", result, operands, norm.shape).reshape(a.shape), mean, var, rstd
+    return _evaluate("normalize", result, operands, norm.shape).reshape(a.shape), mean, var, rstd
 
 
 # Rows of whole vectors in one launch: three passes over a row in the cache compute its mean, variance and output.
 _SUM_LOOP = """        sums = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])
         for k in range(n):
             x = {x}
-            sums = sums + ti.Vector([{taken} for j in range(16)])
+            sums = sums + ti.Vector([{term} for j in range(16)])
 """
 _AS_FLOAT64 = "ti.cast(x[j], ti.f64)"
-_MEAN = _SUM_LOOP.format(x="a_[i * n + k]", taken=_AS_FLOAT64)
+_MEAN = _SUM_LOOP.format(x="a_[i * n + k]", term=_AS_FLOAT64)
 _MEAN += "        mean = ti.cast(sums.sum() / count, ti.f32)\n        mean_[i] = mean\n"
 _ROW = """        rstd = ti.cast(1.0 / ti.sqrt(sums.sum() / count + eps), ti.f32)
         rstd_[i] = rstd
@@ -107,14 +107,16 @@ def _row_norm_kernel(centred: bool, param_names: tuple[str, ...], serial: bool) 
     result = f"{x} * rstd" + " * weight_[k]" * ("weight" in param_names) + " + bias_[k]" * ("bias" in param_names)
     body = (
         (_MEAN if centred else "")
-        + _SUM_LOOP.format(x=x, taken=f"{_AS_FLOAT64} * {_AS_FLOAT64}")
+        + _SUM_LOOP.format(x=x, term=f"{_AS_FLOAT64} * {_AS_FLOAT64}")
         + _ROW.format(result=result)
     )
     arguments = [("y_", simd.VECTOR), ("a_", simd.VECTOR), ("rstd_", simd.NUMBER)]
     arguments += [("mean_", simd.NUMBER)] if centred else []
     arguments += [(f"{x}_", simd.VECTOR) for x in param_names] + [("count", "ti.f64"), ("eps", "ti.f64")]
-    code = simd.kernel_source("norm_of_rows", [*arguments, ("lines", "ti.i32"), ("n", "ti.i32")], "lines", body, serial)
-    return get_kernel("norm_of_rows", *code)
+    code = simd.kernel_source(
+        "normalize_rows", [*arguments, ("lines", "ti.i32"), ("n", "ti.i32")], "lines", body, serial
+    )
+    return get_kernel("normalize_rows", *code)
 
 
 def _normalise_rows(a: Any, parameters: dict[str, Any], norm: Any) -> tuple[Any, Any, Any] | None:
@@ -155,17 +157,19 @@ def norm_with_statistics(a: Any, weight: Any, bias: Any, *, norm: Any) -> tuple[
 def norm_backward(u: Any, a: Any, weight: Any, mean: Any, rstd: Any, *, norm: Any) -> Any:
     x, weighted_grad = reshape(a, shape=norm.shape), reshape(u, shape=norm.shape)
     if weight is not None:
-        weighted_grad = _evaluate("weighted", "a * b", [weighted_grad, _reshape_parameter(weight, norm)], norm.shape)
+        weighted_grad = _evaluate(
+            "weighted_grad", "a * b", [weighted_grad, _reshape_parameter(weight, norm)], norm.shape
+        )
     inputs = [
         weighted_grad,
         x,
         mean,
         rstd,
-        _mean_over_norm("norm_share", "a * ((b - c) * d)", (weighted_grad, x, mean, rstd), norm),
+        _mean_over_norm("norm_backward_dot", "a * ((b - c) * d)", (weighted_grad, x, mean, rstd), norm),
     ]
     snippet = "(a - (b - c) * d * e) * d"
     if norm.centred:
-        inputs.append(_mean_over_norm("norm_mean", "a", (weighted_grad,), norm))
+        inputs.append(_mean_over_norm("norm_backward_mean", "a", (weighted_grad,), norm))
         snippet = "(a - (b - c) * d * e - f) * d"
     return _evaluate("norm_backward", snippet, inputs, norm.shape).reshape(a.shape)
 

@@ -32,23 +32,23 @@ VECTORISED = -1  # form of a kernel vectorised by 16; 0 is contiguous, a positiv
 _kernels: dict[Any, Any] = ArchDict()
 
 MAX_SERIAL = 1 << 17  # maximum elements for one core: updates are memory-bound, so a second core does not pay off
-MOMENTS = "m = m + (grad - m) * rest1\nv = v + (grad * grad - v) * rest2\n"
-ADAM = f"{MOMENTS}p = p - m * rate / (ti.sqrt(v) + eps)"
-AMSGRAD = f"{MOMENTS}w = ti.select(v < w, w, v)\np = p - m * rate / (ti.sqrt(w) + eps)"
-NADAM = f"{MOMENTS}p = p - (m * rate + grad * rate_now) / (ti.sqrt(v) + eps)"
-RADAM_YOUNG = f"{MOMENTS}p = p - m * rate"
-ADAMAX = """m = m + (grad - m) * rest1
+MOMENTS = "m = m + (grad - m) * one_minus_beta1\nv = v + (grad * grad - v) * one_minus_beta2\n"
+ADAM = f"{MOMENTS}p = p - m * step_size / (ti.sqrt(v) + eps)"
+AMSGRAD = f"{MOMENTS}w = ti.select(v < w, w, v)\np = p - m * step_size / (ti.sqrt(w) + eps)"
+NADAM = f"{MOMENTS}p = p - (m * step_size + grad * grad_step_size) / (ti.sqrt(v) + eps)"
+RADAM_YOUNG = f"{MOMENTS}p = p - m * step_size"
+ADAMAX = """m = m + (grad - m) * one_minus_beta1
 u = u * beta2
-size = ti.abs(grad) + eps
-u = ti.select(size < u, u, size)
-p = p - m * rate / u"""
-SQUARES = "s = s + (grad * grad - s) * rest\n"
+magnitude = ti.abs(grad) + eps
+u = ti.select(magnitude < u, u, magnitude)
+p = p - m * step_size / u"""
+SQUARES = "s = s + (grad * grad - s) * weight\n"
 ADADELTA = f"""{SQUARES}delta = ti.sqrt(d + eps) / ti.sqrt(s + eps) * grad
 p = p - delta * lr
-d = d + (delta * delta - d) * rest"""
-LION = """way = m + (grad - m) * rest1
-p = ti.select(way > 0, p - lr, ti.select(way < 0, p + lr, p))
-m = m + (grad - m) * rest2"""
+d = d + (delta * delta - d) * weight"""
+LION = """direction = m + (grad - m) * one_minus_beta1
+p = ti.select(direction > 0, p - lr, ti.select(direction < 0, p + lr, p))
+m = m + (grad - m) * one_minus_beta2"""
 
 
 def _apply_update(
@@ -120,11 +120,11 @@ def _update_source(
         dims = range(form)
         counts = [f"{x}{k}" for x in arrays for k in dims] + [f"n{k}" for k in dims]
         count = " * ".join(f"n{k}" for k in dims)
-        head = f"{indent}rest_i = i\n" + "".join(
-            f"{indent}i{k} = rest_i % n{k}\n{indent}rest_i = rest_i // n{k}\n" for k in reversed(dims)
+        head = f"{indent}index = i\n" + "".join(
+            f"{indent}i{k} = index % n{k}\n{indent}index = index // n{k}\n" for k in reversed(dims)
         )
-        head += "".join(f"{indent}{x}_at = {' + '.join(f'i{k} * {x}{k}' for k in dims)}\n" for x in arrays)
-        offsets = {x: f"{x}_at" for x in arrays}
+        head += "".join(f"{indent}{x}_index = {' + '.join(f'i{k} * {x}{k}' for k in dims)}\n" for x in arrays)
+        offsets = {x: f"{x}_index" for x in arrays}
     loop, end, scalar_params = head, "", list(scalar_names)
     if width > 1:
         lines, scalar_params = to_vector_form(lines).replace("\n", f"\n{' ' * 4}"), [f"{x}_" for x in scalar_names]
@@ -179,8 +179,8 @@ def _first_lines(weight_decay: float, maximize: bool, keep: float | None = None)
     if not weight_decay:
         return lines, {}
     if keep is not None:
-        return f"{lines}p = p * keep\n", {"keep": keep}
-    return f"{lines}grad = grad + p * decay\n", {"decay": weight_decay}
+        return f"{lines}p = p * decay_factor\n", {"decay_factor": keep}
+    return f"{lines}grad = grad + p * weight_decay\n", {"weight_decay": weight_decay}
 
 
 @_register("sgd_step", "")
@@ -193,8 +193,8 @@ def _(lr: float, weight_decay: float, maximize: bool) -> Any:
 def _(lr: float, momentum: float, dampening: float, nesterov: bool, weight_decay: float, maximize: bool) -> Any:
     first, numbers = _first_lines(weight_decay, maximize)
     way = "(grad + b * momentum)" if nesterov else "b"
-    lines = f"{first}b = b * momentum + grad * rest\np = p - {way} * lr"
-    return lines, {**numbers, "lr": lr, "momentum": momentum, "rest": 1 - dampening}
+    lines = f"{first}b = b * momentum + grad * weight\np = p - {way} * lr"
+    return lines, {**numbers, "lr": lr, "momentum": momentum, "weight": 1 - dampening}
 
 
 def _with_moments(
@@ -209,12 +209,12 @@ def _with_moments(
 ) -> tuple[str, dict[str, float]]:
     """Return an update with moving averages, of which `lines` are the main part."""
     first, decay_scalars = _first_lines(weight_decay, maximize, 1 - lr * weight_decay if decoupled else None)
-    return first + lines, {**decay_scalars, "rest1": 1 - beta1, "rest2": 1 - beta2, **scalars}
+    return first + lines, {**decay_scalars, "one_minus_beta1": 1 - beta1, "one_minus_beta2": 1 - beta2, **scalars}
 
 
 def _adam(lines: str, lr: float, beta1: float, beta2: float, eps: float, step: int, **kwargs: Any) -> Any:
     bias_correction = (1 - beta2**step) ** 0.5  # bias correction of v, applied to rate and eps instead
-    scalars = {"rate": lr / (1 - beta1**step) * bias_correction, "eps": eps * bias_correction}
+    scalars = {"step_size": lr / (1 - beta1**step) * bias_correction, "eps": eps * bias_correction}
     return _with_moments(lines, scalars, lr, beta1, beta2, **kwargs)
 
 
@@ -225,7 +225,7 @@ _register("amsgrad_step", "mvw")(partial(_adam, AMSGRAD))
 @_register("nadam_step", "mv")
 def _(lr: float, eps: float, beta2: float, step: int, mu: float, next_mu: float, mu_product: float, **how: Any) -> Any:
     even = (1 - beta2**step) ** 0.5
-    rates = {"rate": next_mu / (1 - mu_product * next_mu), "rate_now": (1 - mu) / (1 - mu_product)}
+    rates = {"step_size": next_mu / (1 - mu_product * next_mu), "grad_step_size": (1 - mu) / (1 - mu_product)}
     numbers = {**{name: lr * even * rate for name, rate in rates.items()}, "eps": eps * even}
     return _with_moments(NADAM, numbers, lr, beta2=beta2, **how)
 
@@ -234,15 +234,15 @@ def _(lr: float, eps: float, beta2: float, step: int, mu: float, next_mu: float,
 def _(lr: float, beta1: float, beta2: float, eps: float, step: int, **how: Any) -> Any:
     r, rate = rectification(beta2, step), lr / (1 - beta1**step)
     if not r:
-        return _with_moments(RADAM_YOUNG, {"rate": rate}, lr, beta1, beta2, **how)
-    numbers = {"rate": rate * r * (1 - beta2**step) ** 0.5, "eps": eps}
+        return _with_moments(RADAM_YOUNG, {"step_size": rate}, lr, beta1, beta2, **how)
+    numbers = {"step_size": rate * r * (1 - beta2**step) ** 0.5, "eps": eps}
     return _with_moments(ADAM, numbers, lr, beta1, beta2, **how)
 
 
 @_register("adamax_step", "mu")
 def _(lr: float, beta1: float, beta2: float, eps: float, step: int, weight_decay: float, maximize: bool) -> Any:
     first, numbers = _first_lines(weight_decay, maximize)
-    more = {"rest1": 1 - beta1, "beta2": beta2, "eps": eps, "rate": lr / (1 - beta1**step)}
+    more = {"one_minus_beta1": 1 - beta1, "beta2": beta2, "eps": eps, "step_size": lr / (1 - beta1**step)}
     return first + ADAMAX, {**numbers, **more}
 
 
@@ -255,18 +255,24 @@ def _(lr: float, eps: float, weight_decay: float, maximize: bool) -> Any:
 @_register("adadelta_step", "sd")
 def _(lr: float, rho: float, eps: float, weight_decay: float, maximize: bool) -> Any:
     first, numbers = _first_lines(weight_decay, maximize)
-    return first + ADADELTA, {**numbers, "lr": lr, "rest": 1 - rho, "eps": eps}
+    return first + ADADELTA, {**numbers, "lr": lr, "weight": 1 - rho, "eps": eps}
 
 
 def _rmsprop(state_names: str) -> Update:
-    mean, variance = ("a = a + (grad - a) * rest\n", "s - a * a") if "a" in state_names else ("", "s")
+    mean, variance = ("a = a + (grad - a) * weight\n", "s - a * a") if "a" in state_names else ("", "s")
     direction = f"grad / (ti.sqrt({variance}) + eps)"
     last = f"b = b * momentum + {direction}\np = p - b * lr" if "b" in state_names else f"p = p - {direction} * lr"
 
     def update(lr: float, alpha: float, eps: float, momentum: float, weight_decay: float, maximize: bool) -> Any:
         first, numbers = _first_lines(weight_decay, maximize)
         momentum_scalars = {"momentum": momentum} if "b" in state_names else {}
-        return f"{first}{SQUARES}{mean}{last}", {**numbers, "lr": lr, "rest": 1 - alpha, "eps": eps, **momentum_scalars}
+        return f"{first}{SQUARES}{mean}{last}", {
+            **numbers,
+            "lr": lr,
+            "weight": 1 - alpha,
+            "eps": eps,
+            **momentum_scalars,
+        }
 
     return update
 

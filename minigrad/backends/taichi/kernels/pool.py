@@ -33,7 +33,7 @@ def _pool_source(name: str, beats: str, dtype: str, serial: bool) -> tuple[str, 
     array, table, places = (source.array_annotation(x) for x in (dtype, "int32", "int64"))
     code = f"""@ti.kernel
 def {name}_kernel(
-    y_: {array}, at_: {places}, a_: {array}, down_: {table}, right_: {table},
+    y_: {array}, indices_: {places}, a_: {array}, row_windows_: {table}, column_windows_: {table},
     images: ti.i32, height: ti.i32, width: ti.i32, rows: ti.i32, columns: ti.i32
 ):
     ti.loop_config(serialize={serial})
@@ -41,18 +41,18 @@ def {name}_kernel(
         first = line // rows * height * width
         row = line % rows
         for column in range(columns):
-            best = a_[first + down_[row * 3] * width + right_[column * 3]]
-            best_at = down_[row * 3] * width + right_[column * 3]
-            for i in range(down_[row * 3 + 1]):
-                for j in range(right_[column * 3 + 1]):
-                    to_right = right_[column * 3] + j * right_[column * 3 + 2]
-                    place = (down_[row * 3] + i * down_[row * 3 + 2]) * width + to_right
-                    x = a_[first + place]
+            best = a_[first + row_windows_[row * 3] * width + column_windows_[column * 3]]
+            best_index = row_windows_[row * 3] * width + column_windows_[column * 3]
+            for i in range(row_windows_[row * 3 + 1]):
+                for j in range(column_windows_[column * 3 + 1]):
+                    x_offset = column_windows_[column * 3] + j * column_windows_[column * 3 + 2]
+                    index = (row_windows_[row * 3] + i * row_windows_[row * 3 + 2]) * width + x_offset
+                    x = a_[first + index]
                     if (x {beats} best) | ((x == x) == 0):
                         best = x
-                        best_at = place
+                        best_index = index
             y_[line * columns + column] = best
-            at_[line * columns + column] = ti.cast(best_at, ti.i64)
+            indices_[line * columns + column] = ti.cast(best_index, ti.i64)
 """
     return code, "aaaaaiiiii"
 
@@ -74,24 +74,24 @@ def _uniform_pool_source(name: str, beats: str, dtype: str, uniform: tuple[Any, 
     body = f"""        first = t // rows * height * width
         row = t % rows * {next_row} * width
         for column in range(columns):
-            best_at = row + column * {next_column}
-            best = a_[first + best_at]
+            best_index = row + column * {next_column}
+            best = a_[first + best_index]
 """
     for i, j in product(range(tall), range(wide)):
         if i or j:
-            body += f"""            place = row + column * {next_column} + {i * down} * width + {j * right}
-            x = a_[first + place]
+            body += f"""            index = row + column * {next_column} + {i * down} * width + {j * right}
+            x = a_[first + index]
             better = (x {beats} best) | ((x == x) == 0)
             best = ti.select(better, x, best)
-            best_at = ti.select(better, place, best_at)
+            best_index = ti.select(better, index, best_index)
 """
     body += """            y_[t * columns + column] = best
-            at_[t * columns + column] = ti.cast(best_at, ti.i64)
+            indices_[t * columns + column] = ti.cast(best_index, ti.i64)
 """
     array, places = source.array_annotation(dtype), source.array_annotation("int64")
     code = f"""@ti.kernel
-def {name}_evenly_kernel(
-    y_: {array}, at_: {places}, a_: {array},
+def {name}_uniform_kernel(
+    y_: {array}, indices_: {places}, a_: {array},
     images: ti.i32, height: ti.i32, width: ti.i32, rows: ti.i32, columns: ti.i32
 ):
 {source.parallel_loop("images * rows", body, serial)}"""
@@ -115,7 +115,7 @@ def make_pool_kernel(name: str, beats: str) -> Kernel:
                 compiled_kernel = get_kernel(name, *_pool_source(name, beats, a.dtype.name, serial))
             else:
                 compiled_kernel = get_kernel(
-                    f"{name}_evenly", *_uniform_pool_source(name, beats, a.dtype.name, uniform, serial)
+                    f"{name}_uniform", *_uniform_pool_source(name, beats, a.dtype.name, uniform, serial)
                 )
             compiled_kernel(*map(array_argument, arrays), prod(a.shape[:lead]), height, width, len(down), len(right))
         return best, best_indices
@@ -149,12 +149,12 @@ def _resample_source(dtype: str, serial: bool) -> tuple[str, str]:
     code = f"""@ti.kernel
 def resample_kernel(
     y_: {array}, a_: {array}, ends_: {source.array_annotation("int32")}, columns_: {source.array_annotation("int32")},
-    weights_: {source.array_annotation("float64")}, outer: ti.i32, made: ti.i32, size: ti.i32, inner: ti.i32
+    weights_: {source.array_annotation("float64")}, outer: ti.i32, out_size: ti.i32, size: ti.i32, inner: ti.i32
 ):
     ti.loop_config(serialize={serial})
-    for line in range(outer * made):
-        first = line // made * size
-        row = line % made
+    for line in range(outer * out_size):
+        first = line // out_size * size
+        row = line % out_size
         for k in range(inner):
             s = ti.cast(0, ti.f64)
             for entry in range(ends_[row], ends_[row + 1]):

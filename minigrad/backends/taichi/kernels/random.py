@@ -82,7 +82,7 @@ def _generator_kernel(kind: str, dtype: str, serial: bool) -> Any:
         per_block, body = 2, _INTEGER_BODIES[kind == "int"]
         values = [f"ti.cast(ti.cast({x}, ti.i64) + low, ti.{type_name})" for x in "st"]
     stores = "".join(
-        f"        if (at + {k} >= 0) & (at + {k} < count):\n            y_[at + {k}] = {value}\n"
+        f"        if (index + {k} >= 0) & (index + {k} < count):\n            y_[index + {k}] = {value}\n"
         for k, value in enumerate(values)
     )
     names = ["first", "stream", "key_low", "key_high", "span_low", "span_high", "low"]
@@ -93,7 +93,7 @@ def _generator_kernel(kind: str, dtype: str, serial: bool) -> Any:
         + (source.SERIALIZE if serial else "")
         + "    for i in range(blocks):\n"
         + "        a, b, c, d = philox(first + ti.cast(i, ti.i64), stream, key_low, key_high)\n"
-        + f"{body}        at = i * {per_block} - skipped\n{stores}"
+        + f"{body}        index = i * {per_block} - skipped\n{stores}"
     )
     return get_kernel(f"random_{kind}", code, "a" + "i" * (len(names) + 3))
 
@@ -144,7 +144,7 @@ def random_choice(a: Any, *, key: int, offset: int, count: int, replacement: boo
     lines = len(weights)
     if not replacement:
         draws = _sample("uniform", UNIFORM64, key, offset, weights.shape, "float64")
-        times = evaluate("times", "-log1p(-a) / ti.f64(b)", (draws, weights), np.float64)
+        times = evaluate("exponential_race", "-log1p(-a) / ti.f64(b)", (draws, weights), np.float64)
         return as_contiguous(argsort_lines(times)[:, :count]).reshape(*a.shape[:-1], count)
     cumulative, out = empty(weights.shape, np.float64), empty((*a.shape[:-1], count), np.int64)
     draws = _sample("uniform", UNIFORM64, key, offset, (lines, count), "float64")
@@ -162,7 +162,8 @@ def random_choice(a: Any, *, key: int, offset: int, count: int, replacement: boo
 def _cumulative_kernel(dtype: str, serial: bool) -> Any:
     """Compile the cumulative distribution of each line; its last element is exactly 1, above every draw."""
     code = f"""@ti.kernel
-def running_shares_kernel(y_: {source.array_annotation("float64")}, x_: {source.array_annotation(dtype)}, lines: ti.i32,
+def cumulative_probabilities_kernel(\
+y_: {source.array_annotation("float64")}, x_: {source.array_annotation(dtype)}, lines: ti.i32,
     size: ti.i32):
 {source.SERIALIZE * serial}    for i in range(lines):
         total = ti.cast(0, ti.f64)
@@ -172,27 +173,27 @@ def running_shares_kernel(y_: {source.array_annotation("float64")}, x_: {source.
         for k in range(i * size, i * size + size):
             y_[k] = y_[k] / total
 """
-    return get_kernel("running_shares", code, "aaii")
+    return get_kernel("cumulative_probabilities", code, "aaii")
 
 
 @arch_cache()
 def _search_kernel(serial: bool) -> Any:
     """Compile the binary search for the first index whose cumulative probability exceeds the draw."""
     code = f"""@ti.kernel
-def share_found_kernel(
-    y_: {source.array_annotation("int64")}, shares_: {source.array_annotation("float64")},
-    drawn_: {source.array_annotation("float64")},
+def search_cumulative_kernel(
+    y_: {source.array_annotation("int64")}, cumulative_: {source.array_annotation("float64")},
+    uniform_: {source.array_annotation("float64")},
     draws: ti.i32, count: ti.i32, size: ti.i32
 ):
 {source.SERIALIZE * serial}    for i in range(draws):
         line = i // count * size
         low, high = 0, size
         while low < high:
-            half = (low + high) // 2
-            if shares_[line + half] > drawn_[i]:
-                high = half
+            middle = (low + high) // 2
+            if cumulative_[line + middle] > uniform_[i]:
+                high = middle
             else:
-                low = half + 1
+                low = middle + 1
         y_[i] = ti.cast(low, ti.i64)
 """
-    return get_kernel("share_found", code, "aaaiii")
+    return get_kernel("search_cumulative", code, "aaaiii")

@@ -37,39 +37,43 @@ def mean(a: Any, *, dim: Sequence[int], keepdim: bool) -> Any:
 
 
 @kernel("var", TAICHI)
-def var(a: Any, *, dim: Sequence[int], correction: float, keepdim: bool, epilogue: str = "s / freedom") -> Any:
+def var(a: Any, *, dim: Sequence[int], correction: float, keepdim: bool, epilogue: str = "s / dof") -> Any:
     count = product(a.shape[k] for k in dim)
-    scalars, takes_root = {"freedom": float(max(count - correction, 0))}, "sqrt" in epilogue
+    scalars, takes_root = {"dof": float(max(count - correction, 0))}, "sqrt" in epilogue
     # The root may be in range even if the square is not.
     combine_and_snippet = ("squares", "a - b") if takes_root else ("sum", "(a - b) * (a - b)")
     if a.dtype == np.float64 or current_target().lacks_float64 or count <= 1:
         inputs = (a, mean(a, dim=dim, keepdim=True))
         if takes_root and not current_target().lacks_float64:
-            return _scaled_norm("std", "a - b", inputs, 2.0, dim, keepdim, "ti.sqrt(s / freedom)", scalars)
+            return _scaled_norm("std", "a - b", inputs, 2.0, dim, keepdim, "ti.sqrt(s / dof)", scalars)
         return reduce_snippet("var", *combine_and_snippet, inputs, dim, keepdim, a.dtype, epilogue, scalars)
     # Compute the mean relative to the first element, and subtract its rounding error from the squares.
-    first = evaluate("first", "a", (a[tuple([slice(1 if k in dim else None) for k in range(a.ndim)])],), a.dtype)
-    relative_mean = reduce_snippet(
-        "beside", "sum", "a - b", (a, first), dim, True, np.float64, "s / n", {"n": float(count)}
+    first = evaluate(
+        "var_reference", "a", (a[tuple([slice(1 if k in dim else None) for k in range(a.ndim)])],), a.dtype
     )
-    rounded_mean = evaluate("around", "a + b", (relative_mean, first), a.dtype)
-    squares = reduce_snippet("squares", *combine_and_snippet, (a, rounded_mean), dim, True, np.float64)
-    epilogue = epilogue.replace("s /", "(a - many * ((b + d - c) * (b + d - c))) /")
-    attrs = {"many": float(count), **scalars}
+    relative_mean = reduce_snippet(
+        "var_relative_mean", "sum", "a - b", (a, first), dim, True, np.float64, "s / n", {"n": float(count)}
+    )
+    rounded_mean = evaluate("var_mean", "a + b", (relative_mean, first), a.dtype)
+    squares = reduce_snippet("var_squares", *combine_and_snippet, (a, rounded_mean), dim, True, np.float64)
+    epilogue = epilogue.replace("s /", "(a - count * ((b + d - c) * (b + d - c))) /")
+    attrs = {"count": float(count), **scalars}
     out = evaluate("var", epilogue, (squares, relative_mean, rounded_mean, first), a.dtype, attrs=attrs)
     return out if keepdim else out.reshape([m for k, m in enumerate(a.shape) if k not in dim])
 
 
 @kernel("std", TAICHI)
 def std(a: Any, *, dim: Sequence[int], correction: float, keepdim: bool) -> Any:
-    return var(a, dim=dim, correction=correction, keepdim=keepdim, epilogue="ti.sqrt(s / freedom)")
+    return var(a, dim=dim, correction=correction, keepdim=keepdim, epilogue="ti.sqrt(s / dof)")
 
 
 @kernel("logsumexp", TAICHI)
 def logsumexp(a: Any, *, dim: Sequence[int], keepdim: bool) -> Any:
-    top = reduce_snippet("top", "max", "a", (a,), dim, True, a.dtype, "ti.select((s == inf) | (s == -inf), 0, s)")
-    summed = reduce_snippet("sum_of_exp", "sum", "ti.exp(a - b)", (a, top), dim, True, a.dtype)
-    out = evaluate("log_of_sum", "ti.log(a) + b", (summed, top), a.dtype)
+    top = reduce_snippet(
+        "max_finite", "max", "a", (a,), dim, True, a.dtype, "ti.select((s == inf) | (s == -inf), 0, s)"
+    )
+    summed = reduce_snippet("sum_exp", "sum", "ti.exp(a - b)", (a, top), dim, True, a.dtype)
+    out = evaluate("log_sum_exp", "ti.log(a) + b", (summed, top), a.dtype)
     return out if keepdim else out.reshape([n for k, n in enumerate(a.shape) if k not in dim])
 
 
@@ -111,10 +115,10 @@ def _scaled_norm(
             return result
     scale_snippet = "ti.select((s > 0) & (s < inf) & ((s > bound) | (s * bound < 1)), s, 1)"
     divisor = reduce_snippet(
-        f"{name}_by", "max" if p > 0 else "min", magnitude, inputs, dim, True, dtype, scale_snippet, {"bound": bound}
+        f"{name}_scale", "max" if p > 0 else "min", magnitude, inputs, dim, True, dtype, scale_snippet, {"bound": bound}
     )
     scaled = sum_powers(f"({snippet}) / {source.LETTERS[len(inputs)]}", (*inputs, divisor), True, root, attrs)
-    out = evaluate(f"{name}_end", "a * b", (scaled, divisor), dtype)
+    out = evaluate(f"{name}_rescale", "a * b", (scaled, divisor), dtype)
     return out if keepdim else out.reshape([m for k, m in enumerate(inputs[0].shape) if k not in dim])
 
 

@@ -33,13 +33,13 @@ MIN_GPU_CHUNK, MAX_GPU_THREADS = 64, 1 << 18  # on a GPU: minimum elements per p
 # On the CPU a chunk is contiguous. On a GPU it is strided, so that adjacent threads read adjacent elements (coalesced).
 CHUNK_LOOPS = {
     True: "        for r in range(first, ti.min(first + length, count)):\n",
-    False: "        part = i % stretches\n        for turn in range((count - part + stretches - 1) // stretches):\n"
-    "            r = part + turn * stretches\n",
+    False: "        chunk = i % chunks\n        for iteration in range((count - chunk + chunks - 1) // chunks):\n"
+    "            r = chunk + iteration * chunks\n",
 }
 # Without float64, sum groups of eight and then the group sums, which loses less precision than one long sum.
 BLOCKED_SUM = (
-    "            near = near + x\n            if turn % 8 == 7:\n                s = s + near\n"
-    "                near = near - near\n"
+    "            block_sum = block_sum + x\n            if iteration % 8 == 7:\n                s = s + block_sum\n"
+    "                block_sum = block_sum - block_sum\n"
 )
 COMBINERS = {
     "sum": ("s + x", "0"),
@@ -191,9 +191,7 @@ def _plan_steps(spec: Reduction, walk: ReductionWalk, in_vectors: bool) -> list[
     first = spec
     if partials > 1:
         shape = (outs, partials) if row_major else (partials, outs)
-        first = spec._replace(
-            name=f"{spec.name}_stretches", shape=shape, dtype=np.dtype(kind), epilogue="s", scalars={}
-        )
+        first = spec._replace(name=f"{spec.name}_partial", shape=shape, dtype=np.dtype(kind), epilogue="s", scalars={})
     step = (
         _vectorised_step(first, lines, outs, count, chunks) if lines else _strided_step(first, walk, kind, chunks, cut)
     )
@@ -207,7 +205,7 @@ def _plan_steps(spec: Reduction, walk: ReductionWalk, in_vectors: bool) -> list[
 def _combine_spec(spec: Reduction, first: Reduction) -> Reduction:
     """Return the reduction of the partial results of `first`."""
     combine = "sum" if spec.combine == "squares" else spec.combine
-    return spec._replace(name=f"{spec.name}_joined", combine=combine, snippet="a", types=(first.dtype,))
+    return spec._replace(name=f"{spec.name}_combine", combine=combine, snippet="a", types=(first.dtype,))
 
 
 def _accumulator_dtype(spec: Reduction) -> str:
@@ -330,12 +328,14 @@ def _strided_source(
     sizes = [f"o{k}" for k in range(outer)] + [f"r{k}" for k in range(inner)]
     steps = [f"{a}{s}" for a in arrays for s in sizes]
     outer_offsets = {a: " + ".join(f"i{k} * {a}o{k}" for k in range(outer)) for a in arrays}
-    inner_offsets = {a: " + ".join([f"{a}_at", *[f"j{k} * {a}r{k}" for k in range(inner)]]) for a in arrays}
+    inner_offsets = {a: " + ".join([f"{a}_offset", *[f"j{k} * {a}r{k}" for k in range(inner)]]) for a in arrays}
     outer_index_code = [
-        f"        i{k} = rest % o{k}\n        rest = rest // o{k}\n" for k in reversed(range(outer)) if k
+        f"        i{k} = outer_index % o{k}\n        outer_index = outer_index // o{k}\n"
+        for k in range(outer - 1, 0, -1)
     ]
     inner_index_code = [
-        f"            j{k} = left % r{k}\n            left = left // r{k}\n" for k in reversed(range(inner)) if k
+        f"            j{k} = inner_index % r{k}\n            inner_index = inner_index // r{k}\n"
+        for k in range(inner - 1, 0, -1)
     ]
     start, loads = (
         f"ti.cast({start}, ti.{source.TAICHI_NAMES[kind]})",
@@ -343,12 +343,12 @@ def _strided_source(
     )
     args = tuple([source.KernelArgument("f", x, "float64") for x in spec.scalars])
     if cut is not None:
-        offset_code = "".join(f"        {a}_at = {outer_offsets[a]}\n" for a in arrays)
+        offset_code = "".join(f"        {a}_offset = {outer_offsets[a]}\n" for a in arrays)
         parts = (
             start,
             "".join(outer_index_code),
             offset_code,
-            "".join([*inner_index_code, "            j0 = left\n", *loads]),
+            "".join([*inner_index_code, "            j0 = inner_index\n", *loads]),
         )
         types, expressions = (out, kind, compute_dtype), (spec.snippet, update, spec.epilogue)
         return block_reductions.kernel_source(
@@ -357,19 +357,19 @@ def _strided_source(
     blocked_sum = spec.combine == "sum" and current_target().lacks_float64
     update = BLOCKED_SUM if blocked_sum else f"            s = {update}\n"
     body = (
-        f"        i = t\n        rest = i // stretches\n"
-        f"        first = i % stretches * length\n{''.join(outer_index_code)}        i0 = rest\n"
-        + "".join(f"        {a}_at = {outer_offsets[a]}\n" for a in arrays)
+        f"        i = t\n        outer_index = i // chunks\n"
+        f"        first = i % chunks * length\n{''.join(outer_index_code)}        i0 = outer_index\n"
+        + "".join(f"        {a}_offset = {outer_offsets[a]}\n" for a in arrays)
         + f"        s = {start}\n"
-        + "        near = s\n" * blocked_sum
+        + "        block_sum = s\n" * blocked_sum
         + CHUNK_LOOPS[source.VECTORIZED]
-        + f"            left = r\n{''.join(inner_index_code)}            j0 = left\n"
+        + f"            inner_index = r\n{''.join(inner_index_code)}            j0 = inner_index\n"
         + "".join(loads)
         + f"            x = {spec.snippet}\n{update}"
-        + "        s = s + near\n" * blocked_sum
+        + "        s = s + block_sum\n" * blocked_sum
         + f"        y_[i] = ti.cast({spec.epilogue}, ti.{source.TAICHI_NAMES[out]})\n"
     )
-    counts = ["outs", "stretches", "length", "count", *steps, *sizes]
+    counts = ["outs", "chunks", "length", "count", *steps, *sizes]
     return source.wrap_kernel(
-        spec.name, (*params, *args), out, compute_dtype, counts, "outs * stretches", body, serial, 1, True
+        spec.name, (*params, *args), out, compute_dtype, counts, "outs * chunks", body, serial, 1, True
     )

@@ -1,7 +1,7 @@
 """Kernels along one dimension, and the softmax family.
 
 A line is a 1-d slice of an array along one dimension. The body of a kernel processes one line: it accesses element k at
-``at + k * step``, and per-line values at ``i``.
+``offset + k * step``, and per-line values at ``i``.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _compile_lines(name: str, body: str, y: Any, others: Mapping[str, Any], seri
     floats = [x.dtype for x in (y, *others.values()) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
     compute_dtype = np.result_type(*floats).name if floats else "float64"
     params = [param_of(letter, x, compute_dtype) for letter, x in others.items()]
-    start = "        i = t\n        at = i // step * (n * step) + i % step\n"
+    start = "        i = t\n        offset = i // step * (n * step) + i % step\n"
     loop_body = start + "".join(f"        {line}\n" for line in body.splitlines())
     code = source.wrap_kernel(
         name, params, y.dtype.name, compute_dtype, ["lines", "n", "step"], "lines", loop_body, serial, 1, True
@@ -75,38 +75,38 @@ def drop_dim(shape: Shape, dim: int, keepdim: bool = False) -> Shape:
 
 # --- softmax ---
 
-ROW_MAX = """top = {type}(-inf)
+ROW_MAX = """row_max = {type}(-inf)
 for k in range(n):
-    x = {type}(a_[at + k * step])
-    top = ti.select((x > top) | ((x == x) == 0), x, top)
+    x = {type}(a_[offset + k * step])
+    row_max = ti.select((x > row_max) | ((x == x) == 0), x, row_max)
 s = ti.cast(0, ti.f64)
 """
 _SOFTMAX = """for k in range(n):
-    x = ti.exp(a_[at + k * step] - top)
-    y_[at + k * step] = x
+    x = ti.exp(a_[offset + k * step] - row_max)
+    y_[offset + k * step] = x
     s = s + x
 for k in range(n):
-    y_[at + k * step] = ti.cast(y_[at + k * step] / s, {type})
+    y_[offset + k * step] = ti.cast(y_[offset + k * step] / s, {type})
 """
 _LOG_SOFTMAX = """for k in range(n):
-    s = s + ti.exp(a_[at + k * step] - top)
+    s = s + ti.exp(a_[offset + k * step] - row_max)
 s = ti.log(s)
 for k in range(n):
-    y_[at + k * step] = ti.cast(a_[at + k * step] - top - s, {type})
+    y_[offset + k * step] = ti.cast(a_[offset + k * step] - row_max - s, {type})
 """
 _SOFTMAX_BACKWARD = """s = ti.cast(0, ti.f64)
 for k in range(n):
-    s = s + u_[at + k * step] * ti.cast(s_[at + k * step], ti.f64)
-whole = ti.cast(s, {type})
+    s = s + u_[offset + k * step] * ti.cast(s_[offset + k * step], ti.f64)
+total = ti.cast(s, {type})
 for k in range(n):
-    y_[at + k * step] = (u_[at + k * step] - whole) * s_[at + k * step]
+    y_[offset + k * step] = (u_[offset + k * step] - total) * s_[offset + k * step]
 """
 _LOG_SOFTMAX_BACKWARD = """s = ti.cast(0, ti.f64)
 for k in range(n):
-    s = s + u_[at + k * step]
-whole = ti.cast(s, {type})
+    s = s + u_[offset + k * step]
+total = ti.cast(s, {type})
 for k in range(n):
-    y_[at + k * step] = u_[at + k * step] - ti.exp(s_[at + k * step]) * whole
+    y_[offset + k * step] = u_[offset + k * step] - ti.exp(s_[offset + k * step]) * total
 """
 
 
@@ -141,8 +141,10 @@ def _register_backward(name: str, body: str, line: LineSpec) -> None:
         return _run_softmax(name, body, dim, y, {"u": broadcast_contiguous(u, s.shape), "s": as_contiguous(s)}, line)
 
 
-_EXP = "exp16(a - top)"
-_register_forward("softmax", _SOFTMAX, LineSpec("x * whole", _EXP, "1 / s64", needs_max=True, store_summand=True))
-_register_forward("log_softmax", _LOG_SOFTMAX, LineSpec("(a - top) - whole", _EXP, "ti.log(s64)", needs_max=True))
-_register_backward("softmax_backward", _SOFTMAX_BACKWARD, LineSpec("(u - whole) * s", "u * s"))
-_register_backward("log_softmax_backward", _LOG_SOFTMAX_BACKWARD, LineSpec("u - exp16(s) * whole", "u"))
+_EXP = "exp16(a - row_max)"
+_register_forward("softmax", _SOFTMAX, LineSpec("x * normalizer", _EXP, "1 / s64", needs_max=True, store_summand=True))
+_register_forward(
+    "log_softmax", _LOG_SOFTMAX, LineSpec("(a - row_max) - normalizer", _EXP, "ti.log(s64)", needs_max=True)
+)
+_register_backward("softmax_backward", _SOFTMAX_BACKWARD, LineSpec("(u - normalizer) * s", "u * s"))
+_register_backward("log_softmax_backward", _LOG_SOFTMAX_BACKWARD, LineSpec("u - exp16(s) * normalizer", "u"))

@@ -38,10 +38,10 @@ _SAMPLE = f"""    for i in range(images * channels * points):
         plane = i // points
         point = plane // channels * points + i % points
         s = 0.0
-{{corners}}            number = 0.0
+{{corners}}            value = 0.0
             if inside:
-                number = a_[{_PIXEL}]
-            s += number * weight
+                value = a_[{_PIXEL}]
+            s += value * weight
         y_[i] = s
 """
 # One thread writes each plane, so that the scatter-add needs no atomics and is deterministic.
@@ -50,10 +50,10 @@ _SCATTER = f"""    for plane in range(images * channels):
             y_[plane * height * width + k] = 0.0
         for k in range(points):
             point = plane // channels * points + k
-            number = a_[plane * points + k]
+            value = a_[plane * points + k]
 {{corners}}                if inside:
                     pixel = {_PIXEL}
-                    y_[pixel] = y_[pixel] + number * weight
+                    y_[pixel] = y_[pixel] + value * weight
 """
 
 

@@ -23,7 +23,7 @@ def _scan(name: str, initial: int, update: str, dtype: Any, reverse: bool, opera
     y = empty(a.shape, dtype)
     body = (
         f"s = ti.cast({initial}, ti.{kind})\nfor k in range(n):\n"
-        f"    m = at + {'(n - 1 - k)' if reverse else 'k'} * step\n"
+        f"    m = offset + {'(n - 1 - k)' if reverse else 'k'} * step\n"
         f"    s = {update}\n    y_[m] = ti.cast(s, ti.{source.TAICHI_NAMES[dtype.name]})\n"
     )
     run_lines(f"{name}_reverse" if reverse else name, body, a.shape, dim, y, operands)

@@ -55,9 +55,9 @@ def _broadcast_source(name: str, snippet: str, inner: tuple[bool, ...], ndim: in
     lines = ["        rest = i\n", *lines, "        i0 = rest\n"]
     for x, along in zip(letters, inner, strict=True):
         offset = " + ".join(f"i{k} * {x}{k}" for k in dims)
-        lines.append(f"        {x}_at = {offset}\n" if along else f"        {x} = {x}_[{offset}]\n")
+        lines.append(f"        {x}_offset = {offset}\n" if along else f"        {x} = {x}_[{offset}]\n")
     lines.append("        for m in range(n):\n")
-    lines += [f"            {x} = {x}_[{x}_at + m]\n" for x, along in zip(letters, inner, strict=True) if along]
+    lines += [f"            {x} = {x}_[{x}_offset + m]\n" for x, along in zip(letters, inner, strict=True) if along]
     lines.append(f"            y_[i * n + m] = {snippet}\n")
     arguments = [
         ("y_", VECTOR),
@@ -111,9 +111,9 @@ def _make_plan(name: str, snippet: str, inputs: Sequence[Any], y: Any) -> tuple[
 class LineSpec(NamedTuple):
     """The computation of a line: `result`, a source expression evaluated for each element.
 
-    It refers to elements of the arrays, to per-line values, and to "whole": `finish` applied to s64, the sum of the
-    expression `summand` over the line. In `summand`, "top" is the maximum of a. If `store_summand`, the summand is
-    stored as x.
+    It refers to elements of the arrays, to per-line values, and to "normalizer": `finish` applied to s64, the sum of
+    the expression `summand` over the line. In `summand`, "row_max" is the maximum of a. If `store_summand`, the summand
+    is stored as x.
     """
 
     result: str
@@ -131,10 +131,13 @@ def _load_source(arrays: Sequence[str], indent: int, at: str) -> str:
 
 
 def _max_source() -> str:
-    """Generate source that computes "top", the maximum of a."""
-    edges = [f"        peaks = ti.max(peaks, ti.select({mask}, a_[{at}], least))\n" for at, mask in _EDGE_MASKS]
-    inner_loop = "        for k in range(first + 1, last):\n            peaks = ti.max(peaks, a_[k])\n"
-    return f"        least = none - inf\n        peaks = least\n{inner_loop}{''.join(edges)}        top = peaks.max()\n"
+    """Generate source that computes "row_max", the maximum of a."""
+    edges = [
+        f"        max_lanes = ti.max(max_lanes, ti.select({mask}, a_[{at}], lowest))\n" for at, mask in _EDGE_MASKS
+    ]
+    inner_loop = "        for k in range(first + 1, last):\n            max_lanes = ti.max(max_lanes, a_[k])\n"
+    start = "        lowest = zeros - inf\n        max_lanes = lowest\n"
+    return f"{start}{inner_loop}{''.join(edges)}        row_max = max_lanes.max()\n"
 
 
 def _sum_source(arrays: Sequence[str], summand: str, store_summand: bool = False) -> str:
@@ -146,7 +149,9 @@ def _sum_source(arrays: Sequence[str], summand: str, store_summand: bool = False
     )
     lines.append(("            y_[k] = x\n" if store_summand else "") + add_line(12, "x"))
     for at, mask in _EDGE_MASKS:
-        lines.append(f"{_load_source(arrays, 8, at)}        x = ti.select({mask}, {summand}, none)\n{add_line(8, 'x')}")
+        lines.append(
+            f"{_load_source(arrays, 8, at)}        x = ti.select({mask}, {summand}, zeros)\n{add_line(8, 'x')}"
+        )
     return f"{''.join(lines)}        s64 = sums.sum()\n"
 
 
@@ -159,7 +164,7 @@ def _rows_source(
     if needs_max:
         lines.append(_max_source())
     if summand:
-        lines.append(f"{_sum_source(arrays, summand, store_summand)}        whole = ti.cast({finish}, ti.f32)\n")
+        lines.append(f"{_sum_source(arrays, summand, store_summand)}        normalizer = ti.cast({finish}, ti.f32)\n")
     loads = "            x = y_[k]\n" if store_summand else _load_source(arrays, 12, "k")
     lines.append(f"        for k in range(first + 1, last):\n{loads}            y_[k] = {result}\n")
     for at, mask in _EDGE_MASKS:
@@ -195,18 +200,20 @@ def run_rows(
 @arch_cache()
 def _columns_source(name: str, arrays: tuple[str, ...], line: LineSpec, serial: bool) -> tuple[str, str]:
     result, summand, finish, needs_max, store_summand = line
-    loop_code = f"        for k in range(n):\n            at = start + k * step\n{_load_source(arrays, 12, 'at')}"
+    loop_code = f"        for k in range(n):\n            index = start + k * step\n{_load_source(arrays, 12, 'index')}"
     lines = ["        start = i // step * n * step + i % step\n"]
     if needs_max:
-        lines.append(f"        top = a_[start]\n{loop_code}            top = ti.max(top, a)\n")
+        lines.append(f"        row_max = a_[start]\n{loop_code}            row_max = ti.max(row_max, a)\n")
     lines.append("        sums = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])\n")
     lines.append(
-        f"{loop_code}            x = {summand}\n{'            y_[at] = x' if store_summand else ''}\n"
+        f"{loop_code}            x = {summand}\n{'            y_[index] = x' if store_summand else ''}\n"
         f"{add_line(12, 'x')}"
     )
     lane_finish = finish.replace("s64", "sums[j]")
-    lines.append(f"        whole = ti.Vector([ti.cast({lane_finish}, ti.f32) for j in range(16)])\n")
-    lines.append(f"{loop_code}{'            x = y_[at]' if store_summand else ''}\n            y_[at] = {result}\n")
+    lines.append(f"        normalizer = ti.Vector([ti.cast({lane_finish}, ti.f32) for j in range(16)])\n")
+    lines.append(
+        f"{loop_code}{'            x = y_[index]' if store_summand else ''}\n            y_[index] = {result}\n"
+    )
     arguments = [("y_", VECTOR), *[(f"{x}_", VECTOR) for x in arrays]]
     arguments += [(x, "ti.i32") for x in ("count", "n", "step")]
     return kernel_source(f"{name}_columns", arguments, "count", "".join(lines), serial)
@@ -223,17 +230,18 @@ def run_columns(name: str, arrays: Mapping[str, Any], dim: int, y: Any, line: Li
 @arch_cache()
 def _max_and_sum_source(serial: bool) -> tuple[str, str]:
     body = (
-        f"        start = i * n\n        end = start + n\n{EDGES}{_max_source()}{_sum_source(('a',), 'exp16(a - top)')}"
-        "        y_[i] = top\n        z_[i] = ti.cast(s64, ti.f32)\n"
+        f"        start = i * n\n        end = start + n\n{EDGES}{_max_source()}"
+        f"{_sum_source(('a',), 'exp16(a - row_max)')}"
+        "        y_[i] = row_max\n        z_[i] = ti.cast(s64, ti.f32)\n"
     )
     arguments = [("y_", NUMBER), ("z_", NUMBER), ("a_", VECTOR), ("lines", "ti.i32"), ("n", "ti.i32")]
-    return kernel_source("top_and_total", arguments, "lines", body, serial)
+    return kernel_source("max_and_sum_exp_rows", arguments, "lines", body, serial)
 
 
-def row_max_and_sum(a: Any, top: Any, total: Any) -> None:
-    """Store the maximum of each row of `a` in top, and the sum of exp(a - top) in total."""
-    compiled_kernel = get_kernel("top_and_total", *_max_and_sum_source(a.size <= MAX_SERIAL))
-    compiled_kernel(array_argument(top), array_argument(total), array_argument(a), top.size, a.shape[-1])
+def row_max_and_sum(a: Any, row_max: Any, sum_exp: Any) -> None:
+    """Store the maximum of each row of `a` in row_max, and the sum of exp(a - row_max) in sum_exp."""
+    compiled_kernel = get_kernel("max_and_sum_exp_rows", *_max_and_sum_source(a.size <= MAX_SERIAL))
+    compiled_kernel(array_argument(row_max), array_argument(sum_exp), array_argument(a), row_max.size, a.shape[-1])
 
 
 def has_vector_columns(a: Any, dim: int) -> bool:

@@ -39,7 +39,7 @@ def scatter_by_sorting(step: str, y: Any, x: Any, b: Any, shape: tuple[int, ...]
     else:
         lines = arange(prod(shape[k] for k in rest)).reshape([1 if k == dim else n for k, n in enumerate(shape)])
         snippet = "ti.select((b >= 0) & (b < size), a * size + b, ti.i64(-1))"
-        destinations = evaluate("places_in_lines", snippet, (lines, b), np.int64, attrs={"size": size})
+        destinations = evaluate("flat_indices", snippet, (lines, b), np.int64, attrs={"size": size})
         destinations = as_contiguous(np.broadcast_to(destinations, shape, subok=True)).reshape(-1)
         x = as_contiguous(np.broadcast_to(x, shape, subok=True)).reshape(-1)
         x_steps, x_stride, line_stride = [0] * len(shape), 1, size
@@ -52,40 +52,41 @@ def scatter_by_sorting(step: str, y: Any, x: Any, b: Any, shape: tuple[int, ...]
     scalars = (prod(sizes), size, keys.size, line_stride, x_stride, y_steps[dim], *y_rest, *x_rest, *sizes)
     compiled_kernel = _compile_kernel(step, y.dtype.name, keys.dtype.name, len(sizes))
     compiled_kernel(array_argument(y), array_argument(x), array_argument(keys), array_argument(permutation), *scalars)
-    outside = evaluate("outside", "(a < 0) | (a >= size)", (b,), np.bool_, attrs={"size": size})
+    outside = evaluate("out_of_range", "(a < 0) | (a >= size)", (b,), np.bool_, attrs={"size": size})
     any_outside = get_kernels("any")[TAICHI](outside, dim=tuple(range(outside.ndim)), keepdim=False)
-    evaluate("noted", "ti.max(a, b)", (error_flag, any_outside), error_flag.dtype, error_flag)
+    evaluate("set_error_flag", "ti.max(a, b)", (error_flag, any_outside), error_flag.dtype, error_flag)
 
 
 @arch_cache()
 def _compile_kernel(step: str, dtype: str, key: str, dims: int) -> Any:
     """Compile the kernel that finds the segment of each element of y in the sorted keys, and reduces it."""
+    name = "scatter_add" if step == "add" else "scatter"
     kind, each = source.TAICHI_NAMES[dtype], range(dims)
     update = f"ti.cast(s {'|' if dtype == 'bool' else '+'} x, ti.{kind})" if step == "add" else "x"
-    size_names = ["lines", "size", "count", "apart", "step", "along"]
+    size_names = ["lines", "size", "count", "line_stride", "x_stride", "y_stride"]
     size_names += [f"{a}{k}" for a in "yxn" for k in each]
     params = [f"y_: {source.array_annotation(dtype)}", f"x_: {source.array_annotation(dtype)}"]
     params += [
         f"keys_: {source.array_annotation(key)}",
-        f"at_: {source.array_annotation('int64')}",
+        f"permutation_: {source.array_annotation('int64')}",
         *[f"{n}: ti.i32" for n in size_names],
     ]
     split = [f"        i{k} = rest % n{k}\n        rest = rest // n{k}\n" for k in reversed(each) if k]
     ends = ""
-    for name, bound in (("first", "key"), ("last", "key + ti.i64(1)")):
+    for limit, bound in (("first", "key"), ("last", "key + ti.i64(1)")):
         ends += (
-            f"        {name} = 0\n        high = count\n        while {name} < high:\n"
-            f"            half = ({name} + high) // 2\n            if ti.i64(keys_[half]) < {bound}:\n"
-            f"                {name} = half + 1\n            else:\n                high = half\n"
+            f"        {limit} = 0\n        high = count\n        while {limit} < high:\n"
+            f"            middle = ({limit} + high) // 2\n            if ti.i64(keys_[middle]) < {bound}:\n"
+            f"                {limit} = middle + 1\n            else:\n                high = middle\n"
         )
     code = (
-        f"@ti.kernel\ndef {step}_by_places_kernel(\n    {', '.join(params)}\n):\n    for i in range(lines * size):\n"
+        f"@ti.kernel\ndef {name}_sorted_kernel(\n    {', '.join(params)}\n):\n    for i in range(lines * size):\n"
         f"        line = i // size\n        rest = line\n{''.join(split)}        i0 = rest\n"
-        f"        key = ti.i64(line) * ti.i64(apart) + ti.i64(i % size)\n{ends}"
-        f"        into = {' + '.join(f'i{k} * y{k}' for k in each)} + i % size * along\n"
-        f"        begin = {' + '.join(f'i{k} * x{k}' for k in each)}\n        s = y_[into]\n"
+        f"        key = ti.i64(line) * ti.i64(line_stride) + ti.i64(i % size)\n{ends}"
+        f"        target = {' + '.join(f'i{k} * y{k}' for k in each)} + i % size * y_stride\n"
+        f"        begin = {' + '.join(f'i{k} * x{k}' for k in each)}\n        s = y_[target]\n"
         f"        for k in range({'first' if step == 'add' else 'ti.max(first, last - 1)'}, last):\n"
-        f"            x = x_[begin + ti.cast(at_[k], ti.i32) * step]\n            s = {update}\n"
-        "        if first < last:\n            y_[into] = s\n"  # a line may alias another if it adds nothing
+        f"            x = x_[begin + ti.cast(permutation_[k], ti.i32) * x_stride]\n            s = {update}\n"
+        "        if first < last:\n            y_[target] = s\n"  # a line may alias another if it adds nothing
     )
-    return get_kernel(f"{step}_by_places", code, "aaaa" + "i" * len(size_names))
+    return get_kernel(f"{name}_sorted", code, "aaaa" + "i" * len(size_names))

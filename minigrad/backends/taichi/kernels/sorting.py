@@ -52,7 +52,7 @@ def argsort_lines(a: Any, descending: bool = False) -> Any:
     if a.itemsize < 8:
         return _pair_indices(_sort_pairs(_make_pairs(a, f"ti.i64({key})", descending)))
     if a.dtype.kind == "f":
-        a = evaluate("ordered", key, (a,), np.int64)
+        a = evaluate("float_sort_keys", key, (a,), np.int64)
     first = _pair_indices(_sort_pairs(_make_pairs(a, _HALVES["low"], descending)))
     second = _pair_indices(_sort_pairs(_make_pairs(gather_lines(a, first), _HALVES["high"], descending)))
     return gather_lines(first, second)
@@ -66,11 +66,13 @@ def gather_lines(lines: Any, indices: Any) -> Any:
 def _make_pairs(a: Any, key: str, descending: bool) -> Any:
     """Return the key and index of each element, packed into one int64."""
     key = f"(ti.i64(-1) - {key})" if descending else key
-    return evaluate("pairs", f"({key} << ti.i64(32)) | (i % size)", (a,), np.int64, None, {"size": a.shape[1]})
+    return evaluate(
+        "pack_sort_pairs", f"({key} << ti.i64(32)) | (i % size)", (a,), np.int64, None, {"size": a.shape[1]}
+    )
 
 
 def _pair_indices(pairs: Any) -> Any:
-    return evaluate("places", f"a & {_INDEX_MASK}", (pairs,), np.int64)
+    return evaluate("pair_indices", f"a & {_INDEX_MASK}", (pairs,), np.int64)
 
 
 def _sort_pairs(pairs: Any) -> Any:
@@ -151,37 +153,37 @@ def _merge_sort_kernel(serial: bool) -> Any:
     """Compile the merge sort of short lines: insertion sort of runs, then merging, between x and y; after an odd number
     of rounds the result is in y."""
     code = f"""{_MERGE}@ti.kernel
-def sort_short_kernel(x_: {_PAIRS}, y_: {_PAIRS}, lines: ti.i32, count: ti.i32):
+def merge_sort_kernel(x_: {_PAIRS}, y_: {_PAIRS}, lines: ti.i32, count: ti.i32):
 {source.SERIALIZE * serial}    for i in range(lines):
         low = i * count
         high = low + count
         for k in range(low, high):
             start = low + (k - low) // {RUN_LENGTH} * {RUN_LENGTH}
 {_INSERT}        run = {RUN_LENGTH}
-        turn = 0
+        buffer = 0
         while run < high - low:
             for r in range((high - low + 2 * run - 1) // (2 * run)):
                 first = low + r * 2 * run
                 middle, end = ti.min(first + run, high), ti.min(first + 2 * run, high)
-                if turn == 0:
+                if buffer == 0:
                     merge(y_, x_, first, end, first, middle, middle, end)
                 else:
                     merge(x_, y_, first, end, first, middle, middle, end)
             run *= 2
-            turn = 1 - turn
+            buffer = 1 - buffer
 """
-    return get_kernel("sort_short", code, "aaii")
+    return get_kernel("merge_sort", code, "aaii")
 
 
 # Scatter pairs by digit; `counts` holds the next position of each digit.
 _SCATTER_DIGITS = """@ti.func
-def deal(y: ti.template(), x: ti.template(), counts: ti.template(), low, high, begins, shift, flip):
+def scatter_digits(y: ti.template(), x: ti.template(), counts: ti.template(), low, high, bucket_start, shift, flip):
     for k in range(low, high):
         pair = x[k]
-        digit = begins + (ti.cast((pair >> shift) & ti.i64(255), ti.i32) ^ flip)
-        at = counts[digit]
-        counts[digit] = at + 1
-        y[at] = pair
+        digit = bucket_start + (ti.cast((pair >> shift) & ti.i64(255), ti.i32) ^ flip)
+        index = counts[digit]
+        counts[digit] = index + 1
+        y[index] = pair
 
 
 """
@@ -191,47 +193,47 @@ def deal(y: ti.template(), x: ti.template(), counts: ti.template(), low, high, b
 def _radix_sort_kernel(serial: bool) -> Any:
     """Compile the LSD radix sort of the chunks of a line, by the four digits of the keys; it skips constant digits."""
     code = f"""{_SCATTER_DIGITS}@ti.kernel
-def sort_digits_kernel(
-    x_: {_PAIRS}, y_: {_PAIRS}, counts_: {source.array_annotation("int32")}, lines: ti.i32, stretches: ti.i32,
+def radix_sort_kernel(
+    x_: {_PAIRS}, y_: {_PAIRS}, counts_: {source.array_annotation("int32")}, lines: ti.i32, chunks: ti.i32,
     count: ti.i32
 ):
-{source.SERIALIZE * serial}    for i in range(lines * stretches):
-        low = i // stretches * count + i % stretches * {CHUNK_LENGTH}
-        high = ti.min(low + {CHUNK_LENGTH}, i // stretches * count + count)
+{source.SERIALIZE * serial}    for i in range(lines * chunks):
+        low = i // chunks * count + i % chunks * {CHUNK_LENGTH}
+        high = ti.min(low + {CHUNK_LENGTH}, i // chunks * count + count)
         for k in range(i * 1024, i * 1024 + 1024):
             counts_[k] = 0
         for k in range(low, high):
             key = x_[k] >> ti.i64(32)
             for d in ti.static(range(4)):
-                at = i * 1024 + d * 256 + (ti.cast((key >> ti.i64(8 * d)) & ti.i64(255), ti.i32) ^ (d // 3 * 128))
-                counts_[at] = counts_[at] + 1
-        turn = 0
+                index = i * 1024 + d * 256 + (ti.cast((key >> ti.i64(8 * d)) & ti.i64(255), ti.i32) ^ (d // 3 * 128))
+                counts_[index] = counts_[index] + 1
+        buffer = 0
         for d in range(4):
-            begins, shift, flip = i * 1024 + d * 256, ti.cast(32 + 8 * d, ti.i64), d // 3 * 128
+            bucket_start, shift, flip = i * 1024 + d * 256, ti.cast(32 + 8 * d, ti.i64), d // 3 * 128
             digit = ti.cast((x_[low] >> shift) & ti.i64(255), ti.i32) ^ flip
-            if counts_[begins + digit] != high - low:
+            if counts_[bucket_start + digit] != high - low:
                 total = low
-                for k in range(begins, begins + 256):
-                    there = counts_[k]
+                for k in range(bucket_start, bucket_start + 256):
+                    digit_count = counts_[k]
                     counts_[k] = total
-                    total += there
-                if turn == 0:
-                    deal(y_, x_, counts_, low, high, begins, shift, flip)
+                    total += digit_count
+                if buffer == 0:
+                    scatter_digits(y_, x_, counts_, low, high, bucket_start, shift, flip)
                 else:
-                    deal(x_, y_, counts_, low, high, begins, shift, flip)
-                turn = 1 - turn
-        if turn == 1:
+                    scatter_digits(x_, y_, counts_, low, high, bucket_start, shift, flip)
+                buffer = 1 - buffer
+        if buffer == 1:
             for k in range(low, high):
                 x_[k] = y_[k]
 """
-    return get_kernel("sort_digits", code, "aaaiii")
+    return get_kernel("radix_sort", code, "aaaiii")
 
 
 @arch_cache()
 def _merge_kernel(serial: bool) -> Any:
     """Compile the merge of adjacent sorted runs, of `run` pairs, from x to y, in pieces within two runs."""
     code = f"""{_MERGE}@ti.kernel
-def sort_pieces_kernel(
+def merge_runs_kernel(
     y_: {_PAIRS}, x_: {_PAIRS}, lines: ti.i32, pieces: ti.i32, count: ti.i32, run: ti.i32, piece: ti.i32
 ):
 {source.SERIALIZE * serial}    for i in range(lines * pieces):
@@ -239,18 +241,18 @@ def sort_pieces_kernel(
         begin = i % pieces * piece
         first = line + begin // (2 * run) * (2 * run)
         middle, end = ti.min(first + run, line + count), ti.min(first + 2 * run, line + count)
-        ahead = line + begin - first
-        low, high = ti.max(0, ahead - (end - middle)), ti.min(ahead, middle - first)
+        diagonal = line + begin - first
+        low, high = ti.max(0, diagonal - (end - middle)), ti.min(diagonal, middle - first)
         while low < high:
-            half = (low + high) // 2
-            if x_[first + half] < x_[middle + ahead - half - 1]:
-                low = half + 1
+            probe = (low + high) // 2
+            if x_[first + probe] < x_[middle + diagonal - probe - 1]:
+                low = probe + 1
             else:
-                high = half
+                high = probe
         stop = ti.min(line + begin + piece, end)
-        merge(y_, x_, line + begin, stop, first + low, middle, middle + ahead - low, end)
+        merge(y_, x_, line + begin, stop, first + low, middle, middle + diagonal - low, end)
 """
-    return get_kernel("sort_pieces", code, "aaiiiii")
+    return get_kernel("merge_runs", code, "aaiiiii")
 
 
 def _to_lines(a: Any, dim: int) -> Any:

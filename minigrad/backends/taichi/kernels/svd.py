@@ -30,48 +30,48 @@ __all__: list[str] = []
 MAX_SWEEPS = 60  # maximum sweeps over all pairs: ten suffice, unless rows are almost equal
 
 # y has rows of `size` elements with `count` more of the identity appended; s receives their norms.
-_ROTATE = """        from_ = t * count * (size + count)
+_ROTATE = """        start = t * count * (size + count)
         width = size + count
-        turned = 1
+        rotated = 1
         for _ in range(ROUNDS):
-            if turned == 1:
-                turned = 0
+            if rotated == 1:
+                rotated = 0
                 for p in range(count):
                     for q in range(p + 1, count):
-                        one, two, both = ti.cast(0, ti.f64), ti.cast(0, ti.f64), ti.cast(0, ti.f64)
+                        squares_p, squares_q, dot = ti.cast(0, ti.f64), ti.cast(0, ti.f64), ti.cast(0, ti.f64)
                         for j in range(size):
-                            a, b = y_[from_ + p * width + j], y_[from_ + q * width + j]
-                            one, two, both = one + a * a, two + b * b, both + a * b
-                        if ti.abs(both) > EPS * ti.sqrt(one) * ti.sqrt(two):
-                            turned = 1
-                            half = (two - one) / (2.0 * both)
-                            tangent = ti.select(half < 0, -1.0, 1.0) / (ti.abs(half) + ti.sqrt(1.0 + half * half))
+                            a, b = y_[start + p * width + j], y_[start + q * width + j]
+                            squares_p, squares_q, dot = squares_p + a * a, squares_q + b * b, dot + a * b
+                        if ti.abs(dot) > EPS * ti.sqrt(squares_p) * ti.sqrt(squares_q):
+                            rotated = 1
+                            zeta = (squares_q - squares_p) / (2.0 * dot)
+                            tangent = ti.select(zeta < 0, -1.0, 1.0) / (ti.abs(zeta) + ti.sqrt(1.0 + zeta * zeta))
                             cosine = 1.0 / ti.sqrt(1.0 + tangent * tangent)
                             for j in range(width):
-                                a, b = y_[from_ + p * width + j], y_[from_ + q * width + j]
-                                y_[from_ + p * width + j] = cosine * (a - tangent * b)
-                                y_[from_ + q * width + j] = cosine * (tangent * a + b)
+                                a, b = y_[start + p * width + j], y_[start + q * width + j]
+                                y_[start + p * width + j] = cosine * (a - tangent * b)
+                                y_[start + q * width + j] = cosine * (tangent * a + b)
 """
 _SORT = """        for p in range(count):
             total = ti.cast(0, ti.f64)
             for j in range(size):
-                total = total + y_[from_ + p * width + j] * y_[from_ + p * width + j]
+                total = total + y_[start + p * width + j] * y_[start + p * width + j]
             s_[t * count + p] = ti.sqrt(total)
             if (total == total) == 0:
-                wrong_[0] = 1
+                error_[0] = 1
         for p in range(count):
             best = p
             for q in range(p + 1, count):
                 if s_[t * count + q] > s_[t * count + best]:
                     best = q
             if best != p:
-                kept = s_[t * count + p]
+                saved = s_[t * count + p]
                 s_[t * count + p] = s_[t * count + best]
-                s_[t * count + best] = kept
+                s_[t * count + best] = saved
                 for j in range(width):
-                    kept = y_[from_ + p * width + j]
-                    y_[from_ + p * width + j] = y_[from_ + best * width + j]
-                    y_[from_ + best * width + j] = kept
+                    saved = y_[start + p * width + j]
+                    y_[start + p * width + j] = y_[start + best * width + j]
+                    y_[start + best * width + j] = saved
 """
 # A zero row has no direction: replace it by an axis, orthogonalised against the previous rows (Gram-Schmidt).
 _COMPLETE_BASIS = """        for p in range(count):
@@ -79,34 +79,34 @@ _COMPLETE_BASIS = """        for p in range(count):
             for _ in range(size):
                 if (length == 0) & (axis < size):
                     for j in range(size):
-                        y_[from_ + p * width + j] = ti.select(j == axis, 1.0, 0.0)
-                    for again in range(2):
+                        y_[start + p * width + j] = ti.select(j == axis, 1.0, 0.0)
+                    for repeat in range(2):
                         for q in range(p):
-                            both = ti.cast(0, ti.f64)
+                            dot = ti.cast(0, ti.f64)
                             for j in range(size):
-                                both = both + y_[from_ + p * width + j] * y_[from_ + q * width + j]
+                                dot = dot + y_[start + p * width + j] * y_[start + q * width + j]
                             for j in range(size):
-                                y_[from_ + p * width + j] = y_[from_ + p * width + j] - both * y_[from_ + q * width + j]
+                                y_[start + p * width + j] = y_[start + p * width + j] - dot * y_[start + q * width + j]
                     total = ti.cast(0, ti.f64)
                     for j in range(size):
-                        total = total + y_[from_ + p * width + j] * y_[from_ + p * width + j]
+                        total = total + y_[start + p * width + j] * y_[start + p * width + j]
                     length = ti.select(total * 2.0 * size > 1.0, ti.sqrt(total), 0.0)
                     axis = axis + 1
             for j in range(size):
-                y_[from_ + p * width + j] = y_[from_ + p * width + j] / length
+                y_[start + p * width + j] = y_[start + p * width + j] / length
 """
 
 
 @arch_cache()
 def _svd_kernel(dtype: str, serial: bool) -> Any:
-    params = [source.KernelArgument("a", "s", dtype), source.KernelArgument("a", "wrong", "int32")]
+    params = [source.KernelArgument("a", "s", dtype), source.KernelArgument("a", "error", "int32")]
     body = (_ROTATE + _SORT + _COMPLETE_BASIS).replace("ROUNDS", str(MAX_SWEEPS))
     body = body.replace("EPS", repr(4 * float(np.finfo(dtype).eps)))
     size_names = ["matrices", "count", "size"]
     return get_kernel(
-        "rotate",
+        "jacobi_svd",
         *source.wrap_kernel(
-            "rotate", params, dtype, dtype, size_names, "matrices", body, serial, has_long_iterations=True
+            "jacobi_svd", params, dtype, dtype, size_names, "matrices", body, serial, has_long_iterations=True
         ),
     )
 
@@ -122,9 +122,7 @@ def thin_svd(a: Any) -> tuple[Any, Any, Any]:
     largest = get_kernels("amax")[TAICHI](abs(a), dim=(a.ndim - 2, a.ndim - 1), keepdim=True)
     divisor = evaluate("scale", "ti.select(a > 0, a, 1)", (largest,), dtype)
     evaluate("scaled", "a / b", (a.mT if m > n else a, divisor), compute_dtype, rows[..., :size])
-    evaluate(
-        "ones", "ti.select(a == b, 1, 0)", (arange(count)[:, None], arange(count)), compute_dtype, rows[..., size:]
-    )
+    evaluate("eye", "ti.select(a == b, 1, 0)", (arange(count)[:, None], arange(count)), compute_dtype, rows[..., size:])
     check_serial_iterations("thin_svd", count * count * size)
     error_flag = error_slot(LinAlgError, NOT_FINITE)
     matrices = prod(batch)
@@ -134,4 +132,4 @@ def thin_svd(a: Any) -> tuple[Any, Any, Any]:
     long_vectors, short_vectors = rows[..., :size], rows[..., size:]
     left, right = (long_vectors.mT, short_vectors) if m > n else (short_vectors.mT, long_vectors)
     u, v = (evaluate("cast", "a", (x,), dtype, empty(x.shape, dtype)) for x in (left, right))
-    return u, evaluate("scaled_back", "a * b", (lengths, divisor[..., 0]), dtype), v
+    return u, evaluate("unscale", "a * b", (lengths, divisor[..., 0]), dtype), v

@@ -42,7 +42,10 @@ _ARRAYS = {
         *("fed", "seeds", "grads", "sums"),
     ),
 }
-_SIZE_NAMES = {False: ("length",), True: ("length", "count_rows", "count_fed", "count_outputs", "count", "known")}
+_SIZE_NAMES = {
+    False: ("length",),
+    True: ("length", "count_rows", "count_fed", "count_outputs", "count", "count_values"),
+}
 
 Kind = tuple[str, int, str, tuple[str | None, ...], tuple[bool, ...]]
 """The op name, the number of rows it reads, its snippet, a gradient snippet per row, and which rows are shared."""
@@ -89,8 +92,8 @@ def _rows(program: Any) -> Any:
     return empty((CORES * program.rows * BLOCK,), np.float64)
 
 
-def _counts(program: Any, columns: Any, known: int) -> tuple[int, ...]:
-    return program.rows, len(columns), len(program.outputs) - 1, columns.shape[1], known
+def _counts(program: Any, columns: Any, count_values: int) -> tuple[int, ...]:
+    return program.rows, len(columns), len(program.outputs) - 1, columns.shape[1], count_values
 
 
 def _launch(name: str, program: Any, arrays: Sequence[Any], counts: tuple[int, ...]) -> None:
@@ -146,13 +149,13 @@ for k in range(count_fed):
 for k in range(count_outputs):
     if outputs[k] >= 0:
         for sample in range(samples):
-            at_g = base + outputs[k] * {BLOCK} + sample
-            grads[at_g] = grads[at_g] + seeds[k * count + first_sample + sample]
+            grad_index = base + outputs[k] * {BLOCK} + sample
+            grads[grad_index] = grads[grad_index] + seeds[k * count + first_sample + sample]
 {_run_loop(kinds, "tape_backward", "rows", "grads")}for k in range(count_fed):
     total = ti.f64(0.0)
     for sample in range(samples):
         total = total + grads[base + k * {BLOCK} + sample]
-    sums[stretch * known + fed[k]] = sums[stretch * known + fed[k]] + total
+    sums[chunk * count_values + fed[k]] = sums[chunk * count_values + fed[k]] + total
 """
     else:
         block += f"""for k in range(count_outputs):
@@ -164,26 +167,26 @@ for k in range(count_outputs):
     return f"""for core in range({CORES * 512}):
     if core % 512 == 0:
         base = core // 512 * count_rows * {BLOCK}
-        stretches = (count + {CHUNK - 1}) // {CHUNK}
-        share = (stretches + {CORES - 1}) // {CORES}
-        for stretch in range(core // 512 * share, ti.min(stretches, (core // 512 + 1) * share)):
-            blocks = (ti.min(count, (stretch + 1) * {CHUNK}) + {BLOCK - 1}) // {BLOCK}
-            for block in range(stretch * {CHUNK // BLOCK}, blocks):
+        chunks = (count + {CHUNK - 1}) // {CHUNK}
+        chunks_per_core = (chunks + {CORES - 1}) // {CORES}
+        for chunk in range(core // 512 * chunks_per_core, ti.min(chunks, (core // 512 + 1) * chunks_per_core)):
+            blocks = (ti.min(count, (chunk + 1) * {CHUNK}) + {BLOCK - 1}) // {BLOCK}
+            for block in range(chunk * {CHUNK // BLOCK}, blocks):
 {indent(block, " " * 16)}"""
 
 
 def _run_loop(kinds: tuple[Kind, ...], name: str, rows: str, grads: str) -> str:
     """Generate the loop over runs; `rows` and `grads` name the arrays of a block, and are empty for a single sample."""
     is_backward = name == "tape_backward"
-    body = "".join(f"{x} = runs[4 * run + {k}]\n" for k, x in enumerate(("kind", "first", "nodes", "at")))
+    body = "".join(f"{x} = runs[4 * run + {k}]\n" for k, x in enumerate(("kind", "first", "nodes", "operand_start")))
     for kind_index, kind in enumerate(kinds):
         if not is_backward or any(kind[3]):
             lines = _backward_lines(kind, rows, grads) if is_backward else _forward_lines(kind, rows)
-            node_index = "nodes - 1 - again" if is_backward else "again"
-            inner = f"place = {node_index}\nnode = first + place\n{lines}"
-            body += f"if kind == {kind_index}:  # {kind[0]}\n    for again in range(nodes):\n{indent(inner, ' ' * 8)}"
-    run_index = "length - 1 - turn" if is_backward else "turn"
-    return f"for turn in range(length):\n    run = {run_index}\n{indent(body, ' ' * 4)}"
+            node_index = "nodes - 1 - n" if is_backward else "n"
+            inner = f"position = {node_index}\nnode = first + position\n{lines}"
+            body += f"if kind == {kind_index}:  # {kind[0]}\n    for n in range(nodes):\n{indent(inner, ' ' * 8)}"
+    run_index = "length - 1 - iteration" if is_backward else "iteration"
+    return f"for iteration in range(length):\n    run = {run_index}\n{indent(body, ' ' * 4)}"
 
 
 def _operand_lines(
@@ -197,11 +200,11 @@ def _operand_lines(
     sample_loads: list[str] = []
     for k in sorted({*named_slots, *extra_slots}):
         letter = LETTERS[k]
-        row = f"operands[at + place * {row_count} + {k}]"
+        row = f"operands[operand_start + position * {row_count} + {k}]"
         per_sample = is_batched and not shared[k]
-        offset_lines.append(f"at_{letter} = base + {row} * {BLOCK}" if per_sample else f"at_{letter} = {row}")
+        offset_lines.append(f"row_{letter} = base + {row} * {BLOCK}" if per_sample else f"row_{letter} = {row}")
         if k in named_slots:
-            line = f"{letter} = rows[at_{letter} + sample]" if per_sample else f"{letter} = value[at_{letter}]"
+            line = f"{letter} = rows[row_{letter} + sample]" if per_sample else f"{letter} = value[row_{letter}]"
             (sample_loads if per_sample else shared_loads).append(line)
     return offset_lines, shared_loads, sample_loads
 
@@ -212,8 +215,8 @@ def _forward_lines(kind: Kind, rows: str) -> str:
     expression = cast_literals(kind[2], "f64")
     if not rows:
         return _join_lines([*offset_lines, *shared_loads, f"value[node] = {expression}"])
-    loop = [*sample_loads, f"rows[at_y + sample] = {expression}"]
-    return _join_lines([*offset_lines, f"at_y = base + node * {BLOCK}", *shared_loads, *_sample_loop(loop)])
+    loop = [*sample_loads, f"rows[row_y + sample] = {expression}"]
+    return _join_lines([*offset_lines, f"row_y = base + node * {BLOCK}", *shared_loads, *_sample_loop(loop)])
 
 
 def _backward_lines(kind: Kind, rows: str, grads: str) -> str:
@@ -224,7 +227,7 @@ def _backward_lines(kind: Kind, rows: str, grads: str) -> str:
     offset_lines, shared_loads, sample_lines = _operand_lines(kind, expression, list(rule_by_slot), bool(rows))
     rule_by_slot = {k: cast_literals(rule, "f64") for k, rule in rule_by_slot.items()}
     reads = {"y": "rows" if rows else "value", "g": "grads" if rows else "grad"}
-    index = "at_y + sample" if rows else "node"
+    index = "row_y + sample" if rows else "node"
     sample_lines = [
         *sample_lines,
         *[f"{x} = {array}[{index}]" for x, array in reads.items() if re.search(rf"\b{x}\b", expression)],
@@ -235,15 +238,15 @@ def _backward_lines(kind: Kind, rows: str, grads: str) -> str:
         if rows and shared[k]:
             shared_loads.append(f"sum_{letter} = ti.f64(0.0)")
             sample_lines.append(f"sum_{letter} = sum_{letter} + ti.select(sample < samples, {rule}, ti.f64(0.0))")
-            total = f"sums[stretch * known + at_{letter}]"
+            total = f"sums[chunk * count_values + row_{letter}]"
             after.append(f"{total} = {total} + sum_{letter}")
         else:
-            total = f"grads[at_{letter} + sample]" if rows else f"grad[at_{letter}]"
+            total = f"grads[row_{letter} + sample]" if rows else f"grad[row_{letter}]"
             sample_lines.append(f"{total} = {total} + {rule}")
     if not rows:
         return _join_lines([*offset_lines, *shared_loads, *sample_lines])
     return _join_lines(
-        [*offset_lines, f"at_y = base + node * {BLOCK}", *shared_loads, *_sample_loop(sample_lines), *after]
+        [*offset_lines, f"row_y = base + node * {BLOCK}", *shared_loads, *_sample_loop(sample_lines), *after]
     )
 
 

@@ -1,24 +1,24 @@
 ; Functions that the source of CPU kernels calls, where c, a, b and s are its variables. Taichi links them into a kernel: its
 ; own CPU compiler never contracts a product and a sum, and reduces a vector element by element.
 ;
-;   muladd.f32(c, a, b)       c += a * b for vectors c and b and a scalar a, rounded once if the CPU has FMA
-;   muladd.f32_each(c, a, b)  the same for a vector a
-;   muladd.f32_total(s, c)    s = the sum of the elements of c, by halves
-;   muladd.f32_line(c, a, b)  c = c * a + b for a vector c and scalars a and b, rounded once
-;   muladd.f32_next(c, b, a)  c = c * b + a for vectors c and b and a scalar a: a step of Horner's method
-;   muladd.f32_scale(c, b)    c = c * 2**b for integers b, by two powers, so that the result may be denormal
-;   muladd.f32_split(c, b)    inverse of f32_scale: an integer b, and c in [sqrt(1/2), sqrt(2)), for c above 0
+;   muladd.f32(c, a, b)            c += a * b for vectors c and b and a scalar a, rounded once if the CPU has FMA
+;   muladd.f32_vectors(c, a, b)    the same for a vector a
+;   muladd.f32_sum(s, c)           s = the sum of the elements of c, by halves
+;   muladd.f32_affine(c, a, b)     c = c * a + b for a vector c and scalars a and b, rounded once
+;   muladd.f32_horner(c, b, a)     c = c * b + a for vectors c and b and a scalar a: a step of Horner's method
+;   muladd.f32_ldexp(c, b)         c = c * 2**b for integers b, by two powers, so that the result may be denormal
+;   muladd.f32_frexp(c, b)         inverse of f32_ldexp: an integer b, and c in [sqrt(1/2), sqrt(2)), for c above 0
 ;
 ; and likewise f64. With the address p of sixteen floats in memory that is not read soon:
 ;
-;   muladd.stream(p, v)       store v at p with a non-temporal store: a regular one would first load the cache line
-;   muladd.streamed()         a fence that makes these stores visible to other cores
+;   muladd.stream_store(p, v)      store v at p with a non-temporal store: a regular one would first load the cache line
+;   muladd.store_fence()           a fence that makes these stores visible to other cores
 ;
 ; And with the address p of an int that all cores share:
 ;
-;   muladd.apart(p)           reset the barrier
-;   muladd.meet(p, n)         arrive at the barrier, and spin until n have arrived, since waking a core takes 50 us
-;   muladd.who(t)             t = the Linux id of this thread
+;   muladd.barrier_reset(p)        reset the barrier
+;   muladd.barrier_wait(p, n)      arrive at the barrier, and spin until n have arrived, since waking a core takes 50 us
+;   muladd.thread_id(t)            t = the Linux id of this thread
 ;
 ; `make muladd` assembles muladd.bc from this file.
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-f80:128-n8:16:32:64-S128"
@@ -34,7 +34,7 @@ define void @f32(<16 x float>* %c, float* %a, <16 x float>* %b) alwaysinline {
   ret void
 }
 
-define void @f32_each(<16 x float>* %c, <16 x float>* %a, <16 x float>* %b) alwaysinline {
+define void @f32_vectors(<16 x float>* %c, <16 x float>* %a, <16 x float>* %b) alwaysinline {
   %left = load <16 x float>, <16 x float>* %a, align 64
   %right = load <16 x float>, <16 x float>* %b, align 64
   %before = load <16 x float>, <16 x float>* %c, align 64
@@ -43,7 +43,7 @@ define void @f32_each(<16 x float>* %c, <16 x float>* %a, <16 x float>* %b) alwa
   ret void
 }
 
-define void @f32_total(float* %s, <16 x float>* %c) alwaysinline {
+define void @f32_sum(float* %s, <16 x float>* %c) alwaysinline {
   %sum16 = load <16 x float>, <16 x float>* %c, align 64
   %low16 = shufflevector <16 x float> %sum16, <16 x float> undef, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
   %high16 = shufflevector <16 x float> %sum16, <16 x float> undef, <8 x i32> <i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>
@@ -62,7 +62,7 @@ define void @f32_total(float* %s, <16 x float>* %c) alwaysinline {
   ret void
 }
 
-define void @f32_line(<16 x float>* %c, float* %a, float* %b) alwaysinline {
+define void @f32_affine(<16 x float>* %c, float* %a, float* %b) alwaysinline {
   %by = load float, float* %a, align 4
   %by1 = insertelement <16 x float> undef, float %by, i32 0
   %by16 = shufflevector <16 x float> %by1, <16 x float> undef, <16 x i32> zeroinitializer
@@ -75,7 +75,7 @@ define void @f32_line(<16 x float>* %c, float* %a, float* %b) alwaysinline {
   ret void
 }
 
-define void @f32_next(<16 x float>* %c, <16 x float>* %b, float* %a) alwaysinline {
+define void @f32_horner(<16 x float>* %c, <16 x float>* %b, float* %a) alwaysinline {
   %more = load float, float* %a, align 4
   %more1 = insertelement <16 x float> undef, float %more, i32 0
   %more16 = shufflevector <16 x float> %more1, <16 x float> undef, <16 x i32> zeroinitializer
@@ -86,7 +86,7 @@ define void @f32_next(<16 x float>* %c, <16 x float>* %b, float* %a) alwaysinlin
   ret void
 }
 
-define void @f32_scale(<16 x float>* %c, <16 x float>* %b) alwaysinline {
+define void @f32_ldexp(<16 x float>* %c, <16 x float>* %b) alwaysinline {
   %float = load <16 x float>, <16 x float>* %b, align 64
   %whole = fptosi <16 x float> %float to <16 x i32>
   %half = ashr <16 x i32> %whole, <i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1, i32 1>
@@ -106,7 +106,7 @@ define void @f32_scale(<16 x float>* %c, <16 x float>* %b) alwaysinline {
   ret void
 }
 
-define void @f32_split(<16 x float>* %c, <16 x float>* %b) alwaysinline {
+define void @f32_frexp(<16 x float>* %c, <16 x float>* %b) alwaysinline {
   %before = load <16 x float>, <16 x float>* %c, align 64
   %bits = bitcast <16 x float> %before to <16 x i32>
   %least1 = insertelement <16 x i32> undef, i32 1060439283, i32 0
@@ -135,7 +135,7 @@ define void @f64(<8 x double>* %c, double* %a, <8 x double>* %b) alwaysinline {
   ret void
 }
 
-define void @f64_each(<8 x double>* %c, <8 x double>* %a, <8 x double>* %b) alwaysinline {
+define void @f64_vectors(<8 x double>* %c, <8 x double>* %a, <8 x double>* %b) alwaysinline {
   %left = load <8 x double>, <8 x double>* %a, align 64
   %right = load <8 x double>, <8 x double>* %b, align 64
   %before = load <8 x double>, <8 x double>* %c, align 64
@@ -144,7 +144,7 @@ define void @f64_each(<8 x double>* %c, <8 x double>* %a, <8 x double>* %b) alwa
   ret void
 }
 
-define void @f64_total(double* %s, <8 x double>* %c) alwaysinline {
+define void @f64_sum(double* %s, <8 x double>* %c) alwaysinline {
   %sum8 = load <8 x double>, <8 x double>* %c, align 64
   %low8 = shufflevector <8 x double> %sum8, <8 x double> undef, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
   %high8 = shufflevector <8 x double> %sum8, <8 x double> undef, <4 x i32> <i32 4, i32 5, i32 6, i32 7>
@@ -162,7 +162,7 @@ define void @f64_total(double* %s, <8 x double>* %c) alwaysinline {
 
 declare <8 x double> @llvm.fmuladd.v8f64(<8 x double>, <8 x double>, <8 x double>)
 
-define void @stream(i64* %p, <16 x float>* %v) alwaysinline {
+define void @stream_store(i64* %p, <16 x float>* %v) alwaysinline {
   %address = load i64, i64* %p, align 8
   %place = inttoptr i64 %address to <16 x float>*
   %vector = load <16 x float>, <16 x float>* %v, align 64
@@ -170,7 +170,7 @@ define void @stream(i64* %p, <16 x float>* %v) alwaysinline {
   ret void
 }
 
-define void @streamed() alwaysinline {
+define void @store_fence() alwaysinline {
   call void @llvm.x86.sse.sfence()
   ret void
 }
@@ -178,14 +178,14 @@ define void @streamed() alwaysinline {
 declare void @llvm.x86.sse.sfence()
 !0 = !{i32 1}
 
-define void @apart(i64* %p) alwaysinline {
+define void @barrier_reset(i64* %p) alwaysinline {
   %address = load i64, i64* %p, align 8
   %count = inttoptr i64 %address to i32*
   store atomic i32 0, i32* %count seq_cst, align 4
   ret void
 }
 
-define void @meet(i64* %p, i32* %n) noinline {
+define void @barrier_wait(i64* %p, i32* %n) noinline {
   %address = load i64, i64* %p, align 8
   %wanted = load i32, i32* %n, align 4
   %count = inttoptr i64 %address to i32*
@@ -211,7 +211,7 @@ done:
   ret void
 }
 
-define void @who(i32* %t) alwaysinline {
+define void @thread_id(i32* %t) alwaysinline {
   %name = call i64 (i64, ...) @syscall(i64 186)
   %short = trunc i64 %name to i32
   store i32 %short, i32* %t, align 4

@@ -19,12 +19,12 @@ def fma_line(total: str, vector: str, scalar: str, dtype: str, fused: bool = FUS
 
 def fma_vectors_line(totals: str, a: str, b: str, dtype: str, fused: bool = FUSED) -> str:
     """Return the line that adds the elementwise product of two vectors to totals."""
-    return f"muladd.{_TI[dtype]}_each({totals}, {a}, {b})" if fused else f"{totals} += {a} * {b}"
+    return f"muladd.{_TI[dtype]}_vectors({totals}, {a}, {b})" if fused else f"{totals} += {a} * {b}"
 
 
 def sum_line(total: str, totals: str, dtype: str) -> str:
     """Return the line that assigns the sum of a vector's elements to an existing variable."""
-    return f"muladd.{_TI[dtype]}_total({total}, {totals})" if FUSED else f"{total} = {totals}.sum()"
+    return f"muladd.{_TI[dtype]}_sum({total}, {totals})" if FUSED else f"{total} = {totals}.sum()"
 
 
 def horner(coefficients: Sequence[float], x: str) -> str:
@@ -44,15 +44,15 @@ def polynomial_lines(name: str, coefficients: Sequence[float], x: str, fused: bo
 
     >>> print(polynomial_lines("p", (2.0, 3.0, 4.0), "x", fused=True))
     p = x
-    by, more = 2.0, 3.0
-    muladd.f32_line(p, by, more)
-    more = 4.0
-    muladd.f32_next(p, x, more)
+    factor, addend = 2.0, 3.0
+    muladd.f32_affine(p, factor, addend)
+    addend = 4.0
+    muladd.f32_horner(p, x, addend)
     """
     if not fused:
         return f"{name} = {horner(coefficients, x)}"
     first, second, *rest = coefficients
-    lines = [f"{name} = {x}", f"by, more = {first!r}, {second!r}", f"muladd.f32_line({name}, by, more)"]
+    lines = [f"{name} = {x}", f"factor, addend = {first!r}, {second!r}", f"muladd.f32_affine({name}, factor, addend)"]
     for c in rest:
-        lines += [f"more = {c!r}", f"muladd.f32_next({name}, {x}, more)"]
+        lines += [f"addend = {c!r}", f"muladd.f32_horner({name}, {x}, addend)"]
     return "\n".join(lines)

@@ -77,8 +77,8 @@ def add_offsets(source: str, lacks_float64: bool, cuda: bool = False) -> Transfo
     >>> kernel = "@ti.kernel\\ndef k(y_: ti.types.ndarray(dtype=ti.f32, ndim=1), n: ti.i32):\\n    y_[n] = 1.0\\n"
     >>> print(add_offsets(kernel, False).source, end="")
     @ti.kernel
-    def k(y_: ti.types.ndarray(dtype=ti.f32, ndim=1), y_from: ti.i32, n: ti.i32):
-        y_[y_from + n] = 1.0
+    def k(y_: ti.types.ndarray(dtype=ti.f32, ndim=1), y_base: ti.i32, n: ti.i32):
+        y_[y_base + n] = 1.0
     """
     inaccurate = [name for name in INACCURATE_FUNCTIONS if lacks_float64 and f"ti.{name}(" in source]
     tree = parse("".join(map(scalar_function, inaccurate)) + source)
@@ -161,7 +161,7 @@ class _OffsetTransformer(ast.NodeTransformer):
             and isinstance(node.value, ast.Name)
             and node.value.id == "ti"
         ):
-            return ast.Name(f"{node.attr}_alone", ast.Load())
+            return ast.Name(f"{node.attr}_scalar", ast.Load())
         if self.lacks_float64 and node.attr == "f64" and isinstance(node.value, ast.Name) and node.value.id == "ti":
             node.attr = "f32"
         return self.generic_visit(node)
@@ -200,7 +200,7 @@ class _OffsetTransformer(ast.NodeTransformer):
 
 
 def _offset_name(name: str) -> str:
-    return f"{name.rstrip('_')}_from"
+    return f"{name.rstrip('_')}_base"
 
 
 def _element_type(annotation: ast.expr | None) -> str:

@@ -27,14 +27,14 @@ _TANH_DENOMINATOR = (1.287372741e-06, 0.0003938639171, 0.02724585586, 0.47013250
 
 # Elementwise, for use without muladd.ll. In long sources LLVM 15 may vectorise it for a CPU with AVX-512 to a vector
 # type that does not exist, and abort the process.
-_SCALED = """half = ti.Vector([
+_SCALED = """half_power = ti.Vector([
         ti.bit_cast(((ti.cast(k[j], ti.i32) >> 1) << 23) + 1065353216, ti.f32) for j in range(16)
     ])
-    rest = ti.Vector([
+    other_power = ti.Vector([
         ti.bit_cast(((ti.cast(k[j], ti.i32) - (ti.cast(k[j], ti.i32) >> 1)) << 23) + 1065353216, ti.f32)
         for j in range(16)
     ])
-    y = y * half * rest"""
+    y = y * half_power * other_power"""
 _SPLIT = """k = ti.Vector([ti.cast((ti.bit_cast(u[j], ti.i32) - 1060439283) >> 23, ti.f32) for j in range(16)])
     u = ti.Vector([
         ti.bit_cast(((ti.bit_cast(u[j], ti.i32) - 1060439283) & 8388607) + 1060439283, ti.f32) for j in range(16)
@@ -53,21 +53,21 @@ def _vectors(fused: bool) -> dict[str, str]:
         "exp16": f"""t = {_clamp_expression("x", -104.0, 89.0)}
     k = ti.floor(t * 1.4426950408889634 + 0.5)
     r = t
-    by = -0.693359375
-    {fma_line("r", "k", "by", "float32", fused)}
-    by = 2.12194440e-4
-    {fma_line("r", "k", "by", "float32", fused)}
+    factor = -0.693359375
+    {fma_line("r", "k", "factor", "float32", fused)}
+    factor = 2.12194440e-4
+    {fma_line("r", "k", "factor", "float32", fused)}
     {lines("p", _EXP, "r")}
     square, y = r * r, r
     {fma_vectors_line("y", "square", "p", "float32", fused)}
     y = y + 1.0
-    {"muladd.f32_scale(y, k)" if fused else _SCALED}
+    {"muladd.f32_ldexp(y, k)" if fused else _SCALED}
     return y""",
         # x = 2**k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); 1060439283 are the bits of sqrt(1/2)
         "log16": f"""tiny = x < 1.17549435e-38
     u = ti.select(tiny, x * 33554432.0, x)
     k = u
-    {"muladd.f32_split(u, k)" if fused else _SPLIT}
+    {"muladd.f32_frexp(u, k)" if fused else _SPLIT}
     k = k - ti.select(tiny, 25.0, 0.0)
     f = u - 1.0
     {lines("p", _LOG, "f")}
@@ -98,7 +98,7 @@ def cast_literals(source: str, dtype: str) -> str:
 
 
 def scalar_function(name: str) -> str:
-    """Return the scalar function of VECTORS, such as ``log_alone``: that of some GPUs is too inaccurate."""
+    """Return the scalar function of VECTORS, such as ``log_scalar``: that of some GPUs is too inaccurate."""
     vector_source = _vectors(False)[f"{name}16"]
     source = re.sub(r"ti\.Vector\(\[\s*(.*?)\s*for j in range\(16\)\s*\]\)", r"(\1)", vector_source, flags=re.S)
-    return f"@ti.func\ndef {name}_alone(x):\n    {cast_literals(source.replace('[j]', ''), 'f32')}\n"
+    return f"@ti.func\ndef {name}_scalar(x):\n    {cast_literals(source.replace('[j]', ''), 'f32')}\n"

@@ -68,10 +68,10 @@ LARGE = {  # with the number of results that bypass the cache, if contiguous; th
 def test_only_large_results_bypass_the_cache(name):
     function, stores = LARGE[name]
     large, _ = assert_same_bytes(function, mg.randn(SIDE, SIDE))
-    assert large.source.count("muladd.stream(") == stores
-    assert "muladd.streamed()" in large.source
+    assert large.source.count("muladd.stream_store(") == stores
+    assert "muladd.store_fence()" in large.source
     small, _ = assert_same_bytes(function, mg.randn(SIDE - 16, SIDE))
-    assert "muladd.stream(" not in small.source
+    assert "muladd.stream_store(" not in small.source
 
 
 @exceeds_cache
@@ -79,7 +79,7 @@ def test_unmerged_launches_bypass_the_cache(monkeypatch):
     monkeypatch.setattr(step_trace, "MAX_MERGED_LAUNCHES", 0)
     jitted, how = assert_same_bytes(normed, mg.randn(SIDE, SIDE))
     assert "not merged" in how
-    assert jitted.source.count("muladd.stream(") == 1
+    assert jitted.source.count("muladd.stream_store(") == 1
 
 
 @exceeds_cache
@@ -111,4 +111,4 @@ def test_in_place_results_do_not_bypass_the_cache():
     for _ in range(5):
         assert jitted(x).item() == expected.mul_(0.5).add_(x).sum().item()
     assert "fused" in jitted.program
-    assert "muladd.stream(" not in jitted.source
+    assert "muladd.stream_store(" not in jitted.source

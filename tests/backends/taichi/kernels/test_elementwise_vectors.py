@@ -257,4 +257,4 @@ def test_large_result_uses_non_temporal_stores(monkeypatch, more):
         on_cpu("add", y, b, out=y)
     np.testing.assert_array_equal(host(y), expected)
     np.testing.assert_array_equal(host(part), host(a)[1:] * host(b)[1:])
-    assert ["muladd.stream(" in text for text in texts] == [True, False, False, False]
+    assert ["muladd.stream_store(" in text for text in texts] == [True, False, False, False]

@@ -91,8 +91,8 @@ def both_kernel(y_: ti.types.ndarray(dtype=ti.f32, ndim=1), x_: ti.types.ndarray
 """
     found = add_offsets(text, False)
     assert (found.element_types, found.is_written) == (("f32", "i64"), (True, False))
-    assert "put(y_, y_from, x_, x_from, i)" in found.source
-    assert "y[y_from + at] = x[x_from + at]" in found.source
+    assert "put(y_, y_base, x_, x_base, i)" in found.source
+    assert "y[y_base + at] = x[x_base + at]" in found.source
 
 
 def test_float64_becomes_float32_on_devices_without_it():
@@ -104,7 +104,7 @@ def sum_kernel(y_: ti.types.ndarray(dtype=ti.f64, ndim=1), n: ti.i32):
     found = add_offsets(text, True)
     assert found.element_types == ("f32",)
     assert "f64" not in found.source
-    assert "log_alone(s)" in found.source
+    assert "log_scalar(s)" in found.source
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_quotients_of_float32_are_computed_in_float64_for_cuda(name, dtype, exac
 def {name}_kernel(y_: ti.types.ndarray(dtype=ti.{dtype}, ndim=1), n: ti.i32):
     y_[n] = y_[n] / (y_[n] - 1)
 """
-    quotient = "ti.f32(ti.f64(y_[y_from + n]) * (1.0 / ti.f64(y_[y_from + n] - 1)))"
+    quotient = "ti.f32(ti.f64(y_[y_base + n]) * (1.0 / ti.f64(y_[y_base + n] - 1)))"
     assert (quotient in add_offsets(text, False, cuda=True).source) is exact
     assert quotient not in add_offsets(text, False).source
 

@@ -30,9 +30,9 @@ def check_{of}_kernel(y_: {vector}, a_: {vector}, b_: {vector}, s_: {number}):
         muladd.{of}(c, one, b)
         y_[1] = c
         c = y_[0]
-        muladd.{of}_each(c, a, b)
+        muladd.{of}_vectors(c, a, b)
         y_[2] = c
-        muladd.{of}_total(one, b)
+        muladd.{of}_sum(one, b)
         s_[1] = one
 """
 
@@ -75,19 +75,19 @@ FUNCTIONS_OF_FLOATS = """@ti.kernel
 def check_floats_kernel(y_: {vector}, a_: {vector}, b_: {vector}, s_: {number}):
     ti.loop_config(serialize=True)
     for i in range(1):
-        by, more = s_[0], s_[1]
+        factor, addend = s_[0], s_[1]
         a = a_[0]
         c = a_[0]
-        muladd.f32_line(c, by, more)
+        muladd.f32_affine(c, factor, addend)
         y_[0] = c
-        muladd.f32_next(c, a, by)
+        muladd.f32_horner(c, a, factor)
         y_[1] = c
         b = b_[0]
         c = a_[0]
-        muladd.f32_scale(c, b)
+        muladd.f32_ldexp(c, b)
         y_[2] = c
         c = ti.max(y_[2], y_[2] * ti.f32(-1.0))
-        muladd.f32_split(c, b)
+        muladd.f32_frexp(c, b)
         y_[3] = c
         y_[4] = b
 """
@@ -142,7 +142,7 @@ def test_a_merged_step_has_barriers_and_the_bits_of_eager(monkeypatch):
     losses, weights, step = train(jit=True)
     assert (losses, weights) == train(jit=False)[:2]
     text = step.source
-    assert text.count("muladd.meet(") > 2
+    assert text.count("muladd.barrier_wait(") > 2
     shared = [line for line in text.splitlines() if line.startswith("    for ") and "512)" in line]
     assert len(shared) == 1  # all parallel loops are merged
 
@@ -159,13 +159,18 @@ def test_parallel_loops_are_merged_from_first_to_last():
     one = barrier.KernelLoop(barrier.SERIAL, "pass\n", "k")
     each = barrier.KernelLoop(barrier.PARALLEL, "pass\n", "i", "n")
     other = barrier.KernelLoop(barrier.STATEMENT, "x = 1\n")
-    text = barrier.insert_barriers([one, each, one, one, each, one], "place")
-    assert text.count("muladd.meet(") == 2  # none between serial loops
+    text = barrier.insert_barriers([one, each, one, one, each, one], "counter")
+    assert text.count("muladd.barrier_wait(") == 2  # none between serial loops
     assert text.count("for k in range(1)") == 2  # before and after
-    order = [text.index(x) for x in ("for k in", "muladd.apart", "for i in", "muladd.meet", "if me == 0")]
+    order = [
+        text.index(x)
+        for x in ("for k in", "muladd.barrier_reset", "for i in", "muladd.barrier_wait", "if core_id == 0")
+    ]
     assert order == sorted(order)
-    assert "muladd" not in barrier.insert_barriers([one, each, one], "place")  # a single parallel loop needs no barrier
-    assert "muladd" not in barrier.insert_barriers([each, other, each], "place")
+    assert "muladd" not in barrier.insert_barriers(
+        [one, each, one], "counter"
+    )  # a single parallel loop needs no barrier
+    assert "muladd" not in barrier.insert_barriers([each, other, each], "counter")
     assert "muladd" not in barrier.insert_barriers([each, each], "")
 
 
