@@ -115,7 +115,7 @@ def infer_shape(sizes: Sequence[int], count: int, op: str) -> Shape:
     """Infer a size of -1 from the element `count`. Raises ShapeError if the shape is invalid for `count`."""
     shape = tuple(int(size) for size in sizes)
     if shape.count(-1) > 1 or any(size < -1 for size in shape):
-        raise ShapeError(f"{op}: invalid shape {shape}: sizes must be nonnegative, with at most one -1.")
+        raise ShapeError(f"{op}: invalid shape {shape}: only one dimension can be inferred, by -1, and none be less.")
     if -1 in shape:
         known_size = prod(size for size in shape if size != -1)
         if known_size == 0 or count % known_size:

@@ -272,7 +272,7 @@ def _check_dims(name: str, ndim: int, *tensors: Tensor) -> None:
         check_tensor(x, name, f"operand {k}")
     if any(x.ndim != ndim for x in tensors):
         shapes = " and ".join(str(x.shape) for x in tensors)
-        raise ShapeError(f"{name}: expected {ndim}-d tensors, but got {shapes}; matmul takes any.")
+        raise ShapeError(f"{name}: each operand must be a {ndim}D tensor, but got {shapes}; matmul takes any.")
 
 
 def _mismatch_message(name: str, a: Shape, b: Shape, left: int, right: int) -> str:

@@ -124,7 +124,7 @@ def permute(input: Tensor, *dim_args: Any, dims: Sequence[int] | None = None) ->
     x, dims = check_tensor(input, "permute"), parse_int_args("permute", dim_args, dims)
     order = tuple(normalize_dim(dim, x.ndim, "permute") for dim in dims)
     if sorted(order) != list(range(x.ndim)):
-        raise ShapeError(f"permute: dims must contain each of the {x.ndim} dimensions exactly once, but got {dims}.")
+        raise ShapeError(f"permute: expected each of {x.ndim} dims; duplicate dims are not allowed; got {dims}.")
     return cast(Tensor, ops.permute(x, dims=order))
 
 

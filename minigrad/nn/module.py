@@ -188,7 +188,7 @@ class Module(StateMixin, ConversionMixin, ModuleHooksMixin):
     def _check_child(self, child: Any, context: str) -> None:
         """Raise DTypeError unless `child` is a module or None, ArgumentError if it contains this module."""
         if child is not None and not isinstance(child, Module):
-            raise DTypeError(f"{context} is {describe_type(child)}, not a module.")
+            raise DTypeError(f"{context} is {describe_type(child)}, which is not a Module subclass.")
         if child is not None and any(submodule is self for submodule in child.modules()):
             description = (
                 "the module itself" if child is self else f"a {type(child).__name__} that contains this module"

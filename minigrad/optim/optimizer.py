@@ -33,6 +33,8 @@ from minigrad.optim.hooks import (
 __all__ = ["Optimizer", "constructor_options", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 Limits = Mapping[str, tuple[float, float]]
+# PyTorch's names of options in messages.
+_OPTION_LABELS = {"betas": "beta parameter", "eps": "epsilon value", "lr": "learning rate"}
 NON_NEGATIVE, UNIT_INTERVAL = (0.0, float("inf")), (0.0, 1.0)  # half-open intervals: [0, inf), [0, 1)
 
 
@@ -274,7 +276,8 @@ class Optimizer(OptimizerHooksMixin):
                     raise DTypeError(f"{self.name}: invalid {name}={group[name]!r}: expected int or float.")
                 if not low <= value < high:
                     interval = "0 or more" if high == NON_NEGATIVE[1] else f"within [{low:g}, {high:g})"
-                    raise ArgumentError(f"{self.name}: invalid {name}={group[name]!r}: it must be {interval}.")
+                    label = _OPTION_LABELS.get(name, f"{name} value")
+                    raise ArgumentError(f"{self.name}: invalid {label}: {name}={group[name]!r} must be {interval}.")
 
     # --- serialisation ---
 

@@ -92,7 +92,11 @@ def test_inner_size_mismatch_suggests_a_transpose():
             DTypeError,
             r"matmul: expected other to have the same dtype as input \(float32\), but got float64\.",
         ),
-        (lambda: mg.mm(mg.ones(2), mg.ones(2)), ShapeError, "mm: expected 2-d tensors"),
+        (
+            lambda: mg.mm(mg.ones(2), mg.ones(2)),
+            ShapeError,
+            r"mm: each operand must be a 2D tensor, but got \(2,\) and \(2,\); matmul takes any\.",
+        ),
         (
             lambda: mg.bmm(mg.ones(2, 1, 1), mg.ones(3, 1, 1)),
             ShapeError,
@@ -282,8 +286,16 @@ def test_linear_reports_mismatched_features():
             DTypeError,
             r"addmv: for integer tensors, beta must not be a floating-point number, but got 0\.5\.",
         ),
-        (lambda: mg.mv(mg.ones(2, 3), mg.ones(3, 1)), ShapeError, "mv: expected 1-d tensors"),
-        (lambda: mg.trace(mg.ones(2)), ShapeError, "trace: expected 2-d tensors"),
+        (
+            lambda: mg.mv(mg.ones(2, 3), mg.ones(3, 1)),
+            ShapeError,
+            r"mv: each operand must be a 1D tensor, but got \(3, 1\); matmul takes any\.",
+        ),
+        (
+            lambda: mg.trace(mg.ones(2)),
+            ShapeError,
+            r"trace: each operand must be a 2D tensor, but got \(2,\); matmul takes any\.",
+        ),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )
