@@ -1,18 +1,18 @@
-"""Claim: two workers of one thread take at most 1/1.6 of one's time, and one worker costs at most 10% over no Ray.
+"""Claims: two single-threaded workers are at least 1.6 times as fast as one; Ray adds at most 10% to the time of one.
 
-The model is the convolutional network of examples/idx_cnn.py, on random 28x28 images, 256 a step; a step of one
-thread takes some 50 ms. All runs have the same global batches, and their losses must agree. A time is the median of
-the steps after the first ten. The three runs alternate, --rounds times, and the best time of each counts.
+The model is the convolutional network of examples/idx_cnn.py, on random 28x28 images, 256 per step; with one thread, a
+step takes about 50 ms. All runs have the same global batches, and their losses must agree. A time is the median of the
+steps after the first ten. The three runs alternate for --rounds rounds, and the best time of each is compared.
 
     python benchmarks/bench_distributed.py
 
-needs the extra 'ray' and two idle cores: the driver, which averages and makes the same steps, is a third process.
---workers measures another number of them.
+needs the extra 'ray' and two idle cores: the driver, which averages the gradients and takes the same steps, is a third
+process. --workers sets another number of workers.
 
     python benchmarks/bench_distributed.py --gpus
 
-measures the GPT of bench_jit.py (6 layers, 384 wide, 256 characters), 32 contexts a step, each worker with a GPU and
-jitted steps (jit=True), against one worker: at least 1.7 times the tokens per second.
+measures the GPT of bench_jit.py (6 layers, 384 wide, 256 characters), with 32 contexts per step, one GPU per worker and
+jitted steps (jit=True). The limit is 1.7 times the tokens per second of one worker.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def make() -> tuple[Any, Any, Any]:
 
 
 def make_gpt(source: str = GPT) -> tuple[Any, Any, Any]:
-    """Return the GPT of bench_jit.py. Workers receive it by value, so it carries its source."""
+    """Return the GPT of bench_jit.py. Workers receive it by value, so it includes its source."""
     import numpy as np
 
     space = {"lib": mg, "F": nn.functional, "generator": np.random.default_rng(0)}
@@ -81,7 +81,7 @@ def data_of(gpt: bool, batch: int) -> TensorDataset:
 
 
 def train(workers: int, steps: int, batch: int, gpus: float) -> tuple[float, list[float]]:
-    """Return the median seconds of a step, and the losses; without workers those of plain training."""
+    """Return the median seconds per step, and the losses. Without workers, measure plain training."""
     loader, times = DataLoader(data_of(bool(gpus), batch), batch_size=batch, shuffle=True), []
 
     def record_time(run: Any) -> None:

@@ -1,7 +1,7 @@
 """Claims: `import minigrad` takes less than 0.15 s, and `draw` of a graph of 20,000 nodes less than 3 s.
 
-Each is the median of several child processes. If Graphviz is installed, the time that `dot` takes to lay out a graph a
-tenth as large is printed for comparison.
+Each time is the median over several child processes. If Graphviz is installed, the time that `dot` takes to lay out a
+graph a tenth as large is printed for comparison.
 
     python benchmarks/bench_drawing.py
 """

@@ -1,7 +1,7 @@
 """Claim: eager execution is not much slower than PyTorch's.
 
 Each part runs both libraries on the same inputs, with 2 threads, in child processes that alternate. A round's time is
-the median of its steps after the first 10; the ratio is of the medians of the rounds. Results must agree. The limits
+the median of its steps after the first 10; the ratio compares the medians of all rounds. Results must agree. The limits
 apply to the engine and its NumPy kernels, the device "numpy"; --device measures another.
 
     python benchmarks/bench_eager.py
@@ -23,7 +23,7 @@ import sys
 from report import row
 
 PEER = "torch 2.13.0"
-PYTHONS: dict[str, str] = {}  # interpreters for libraries that this one lacks
+PYTHONS: dict[str, str] = {}  # interpreters for libraries that the current one lacks
 
 HEAD = """
 import json, os, sys, time

@@ -1,17 +1,18 @@
-"""Claim: a training step under `mg.jit` takes no longer than JAX's, and less than an eager one of PyTorch.
+"""Claim: a training step under `mg.jit` takes no longer than JAX's, and less time than PyTorch's eager step.
 
-A step is forward, loss, backward and update, on 2 threads. Each library runs in its own child process, alternating,
-and starts with the same weights; the losses of the first ten steps must agree. A round's time is the median of its
-steps after the first ones, which compile; the ratio is of the medians of the rounds. For comparison, the same step of
-minigrad runs without the jit. Then follow functions of 16 million elements, written out in arithmetic: their time
-relative to a copy shows what remains after fusion. Consecutive matrix products in a jitted function are compared with
-the same products run eagerly, a kernel each. The compile time of a step is what its first 40 runs take longer than 40
-later ones, with an empty Taichi cache and again with a full one.
+A step consists of forward pass, loss, backward pass and update, on 2 threads. Each library runs in its own child
+process, alternating, and starts with the same weights; the losses of the first ten steps must agree. A round's time is
+the median of its steps after the first ones, which compile; the ratio compares the medians of all rounds. For
+comparison, the same step of minigrad runs without the jit. Functions of 16 million elements, composed of arithmetic
+operations, are measured next: their time relative to a copy shows the overhead that remains after fusion. Consecutive
+matrix products in a jitted function are compared with the same products run eagerly, with one kernel each. The compile
+time of a step is the time of its first 40 runs minus that of 40 later ones, with an empty Taichi cache and again with a
+full one.
 
     python benchmarks/bench_jit.py --jax PYTHON
 
-needs the extra 'parity', two idle cores, and for JAX an interpreter with jax 0.10, else JAX is omitted. --passive lets
-PyTorch's threads sleep, as in bench_train.py, which describes the effect of a busy machine.
+needs the extra 'parity', two idle cores, and for JAX an interpreter with jax 0.10; otherwise JAX is omitted. --passive
+lets PyTorch's threads sleep, as in bench_train.py, which describes the effect of a busy machine.
 
     python benchmarks/bench_jit.py --device cuda
 

@@ -1,16 +1,16 @@
 """Claims: Taichi's compiled kernels are as fast as NumPy's on two cores, and not far from CUDA's own on a GPU.
 
-Each line is a ratio: the peer's time divided by minigrad's, so that 2 is twice as fast, or as its label says. The two
-alternate in one process, with a pause before each turn. The time of a turn is that of its fastest call, since OpenBLAS
-is 100 times slower if another process occupies one of its cores; the result is the median of the turns. Results must
-agree. As minigrad writes into pooled memory, NumPy writes into an existing array (``out=``), so that neither waits for
-new pages. sigmoid and gelu are written as NumPy users write them, including temporaries. On the CPU, PyTorch runs in a
-separate process, because its threads spin while they wait.
+Unless its label says otherwise, each line is a ratio, the peer's time divided by minigrad's: 2 means that minigrad is
+twice as fast. The two libraries alternate in one process, with a pause before each turn. The time of a turn is that of
+its fastest call, since OpenBLAS is 100 times slower if another process occupies one of its cores; the result is the
+median of the turns. Results must agree. As minigrad writes into pooled memory, NumPy writes into an existing array
+(``out=``), so that neither waits for new pages. sigmoid and gelu are written as NumPy users write them, including
+temporaries. On the CPU, PyTorch runs in a separate process, because its threads spin while they wait.
 
     python benchmarks/bench_kernels.py
     python benchmarks/bench_kernels.py --device cuda
 
-The first needs the extra 'parity' and two idle cores; the second one NVIDIA GPU, numpy, torch and taichi.
+The first command needs the extra 'parity' and two idle cores; the second needs an NVIDIA GPU, numpy, torch and taichi.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from minigrad.backends.taichi.runtime import kernel  # noqa: E402
 from minigrad.backends.taichi.runtime.array import array_argument  # noqa: E402
 
 PEERS = "numpy 2.4, torch 2.13.0"
-PAUSE = 0.2  # seconds until the other library's threads sleep: OpenBLAS's spin for a tenth
+PAUSE = 0.2  # seconds until the other library's threads sleep; those of OpenBLAS spin for 0.1 s
 
 generator = np.random.default_rng(7)
 missed_labels: list[str] = []
 
 
 def report(name: str, figure: float, bar: float, at_most: bool = False, worst: float = 0.0) -> None:
-    """Print a figure and whether it meets its limit; it does not if results differ by more than 1e-4."""
+    """Print a figure and whether it is within its limit. Results that differ by more than 1e-4 count as a miss."""
     differ = f"results differ by {worst:.0e}" if worst else ""
     if row(name, f"{figure:.2f}", f"{bar:g}", at_least=not at_most, is_wrong=worst >= 1e-4, comment=differ):
         missed_labels.append(name)

@@ -36,7 +36,7 @@ console.log(JSON.stringify(answers));
 
 
 def network(nodes: int) -> dict[str, Any]:
-    """Return samples through a network of two layers of four neurons, with at least `nodes` nodes."""
+    """Return a network of two layers of four neurons, applied to enough samples for at least `nodes` nodes."""
     weights = [[node * 4 + index for index in range(4)] for node in range(8)]
     edges: list[tuple[int, int]] = []
     count = 32

@@ -1,10 +1,10 @@
-"""Claim: the cost of a message and of a shard predicts a step of two workers within a quarter, as in lesson 17.
+"""Claim: the times of a message and a shard predict the step time of two workers to within 25%, as in lesson 17.
 
 Two single-threaded processes, connected by pipes, sum arrays in a ring, as the lesson builds it. The benchmark measures
-a message, which is half of such a sum: it is sent while another one is received, and then added or copied; the
-gradient of one of n shards of 1,024 rows, for a 784-512-512-10 network, while the other process waits; and entire
-steps: the gradient of half the rows in each process, and the sum of both. Each is a median, the best of --rounds. The
-latency and the time per byte of a message are fitted by least squares of the relative error.
+three times. A message is half of such a sum: it is sent while another one is received, and then added or copied. A
+shard is the gradient of one of n shards of 1,024 rows, for a 784-512-512-10 network, while the other process waits. A
+step is the gradient of half the rows in each process, and the sum of both. Each time is the best median of --rounds
+rounds. The latency and the time per byte of a message are fitted by least squares of the relative error.
 
     python benchmarks/bench_ring.py
 
@@ -44,7 +44,7 @@ class Ring:
 
     def __init__(self, rank: int, left: Any, right: Any) -> None:
         self.rank, self.left, self.right = rank, left, right
-        self.sender = ThreadPoolExecutor(1)  # otherwise all would send and none receive
+        self.sender = ThreadPoolExecutor(1)  # otherwise all workers would send and none would receive
 
     def sum(self, array: Any) -> None:
         """Sum `array` over all workers, in place."""
@@ -72,7 +72,7 @@ def time_calls(work: Callable[[], Any], times: int) -> float:
 
 
 def measure_worker(rank: int, left: Any, right: Any, barrier: Any, answers: Any, rounds: int) -> None:
-    """Measure everything in one worker; the first one reports."""
+    """Measure everything in one worker. The first worker reports the results."""
     mg.set_default_device("numpy")
     mg.manual_seed(0)
     layers = nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)

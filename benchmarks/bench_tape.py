@@ -1,10 +1,11 @@
 """Claim: a tape runs a graph of Values forward and backward at least 1,000 times faster than micrograd.
 
-A 2-16-16-1 perceptron with relu over 100 samples, max-margin loss, about 65,000 nodes: the network of `bench_value.py`.
-micrograd rebuilds the graph for each pass, as it must; the tape is compiled from the graph once, which is printed but
-not counted. Each library runs in its own child process, alternating. A round's time is the median of its passes after
-the first ones; the ratio is of the medians of the rounds. Loss and gradients must agree to 1e-9. Also printed are the
-CPU time per row, which other processes affect less than wall-clock time, and one network over samples as a batch.
+The network is that of `bench_value.py`: a 2-16-16-1 perceptron with relu over 100 samples and a max-margin loss, about
+65,000 nodes. micrograd has to rebuild the graph for each pass. The tape is compiled from the graph once; the compile
+time is printed but not counted. Each library runs in its own child process, alternating. A round's time is the median
+of its passes after the first ones; the ratio compares the medians of all rounds. Loss and gradients must agree to 1e-9.
+Also printed are the CPU time per row, which other processes affect less than wall-clock time, and one network over
+samples as a batch.
 
     python benchmarks/bench_tape.py
 """

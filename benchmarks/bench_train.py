@@ -1,9 +1,9 @@
 """Claim: a training step takes at most twice PyTorch's time, for a convolutional network and for a small GPT.
 
 The models are those of examples/: the perceptron and the convolutional network read digits of 8x8 pixels, 50 at a time,
-so that an epoch has 30 steps; the GPT, of 4 layers, 128 wide, reads 8 contexts of 128 characters, 390 steps an epoch.
-A step is forward, backward, and AdamW's update. Both libraries start with the same weights, and the losses of their
-first ten steps must agree. bench_eager.py describes the timing.
+so that an epoch has 30 steps; the GPT, of 4 layers, 128 wide, reads 8 contexts of 128 characters, 390 steps an epoch. A
+step consists of forward pass, backward pass and AdamW's update. Both libraries start with the same weights, and the
+losses of their first ten steps must agree. bench_eager.py describes the timing.
 
     python benchmarks/bench_train.py
 

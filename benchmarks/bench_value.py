@@ -1,13 +1,14 @@
 """Claim: a training step of a small network of Values is at least 6 times faster than micrograd's.
 
-A 2-16-16-1 perceptron with relu over 100 samples, max-margin loss: forward, backward and SGD, about 65,000 nodes a
-step. Both libraries build the same operations from the same weights, each in its own child process, alternating. A
-round's time is the median of its steps after the first 8, in which CPython still specialises long loops; the ratio is
-of the medians of the rounds. The losses must agree to 1e-9.
+A step is the forward pass, backward pass and SGD update of a 2-16-16-1 perceptron with relu over 100 samples and a
+max-margin loss, about 65,000 nodes. Both libraries build the same operations from the same weights, each in its own
+child process, alternating. A round's time is the median of its steps after the first 8, in which CPython still
+specialises long loops; the ratio compares the medians of all rounds. The losses must agree to 1e-9.
 
     python benchmarks/bench_value.py
 
-runs with Python's default garbage collector, then without it, then a chain of operations, whose time must be linear.
+measures with Python's default garbage collector, then without it, then a chain of operations, which must take linear
+time.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Claims: the player starts, steps and recomputes within the viewer's time budgets, for 500 to 100,000 nodes.
 
-A call is `step(x)` and its rendering in a notebook, in a fresh process, in seconds of CPU time; the page is a headless
-Chromium without a GPU, which starts the player as a notebook does. A start is the median of several rounds. Steps,
-frames and the like are each the fastest of several rounds, since a busy machine only makes them slower; their 95th
-percentile must stay within the budget. The exit code is 1 if any exceeds it.
+The time of a call is the CPU time of `step(x)` and its rendering in a notebook, in a fresh process. The page runs in
+headless Chromium without a GPU, which starts the player as a notebook does. The time of a start is the median of
+several rounds. For steps, frames and the like it is the fastest of several rounds, since a busy machine only makes them
+slower; their 95th percentile must stay within the budget. The exit code is 1 if any exceeds it.
 
     python benchmarks/bench_viewer.py [500 5000 20000 100000]
 """
@@ -61,7 +61,7 @@ def count_nodes(x: Any) -> int:
 
 
 def chain(nodes: int) -> Any:
-    """Return one long computation, each value computed from the last."""
+    """Return a long chain of operations, each applied to the previous result."""
     x, w = mg.Value(0.5, "x"), mg.Value(0.999, "w")
     y = x
     for _ in range(nodes // 2):
@@ -85,7 +85,7 @@ GRAPHS: dict[str, Callable[[int], Any]] = {"mlp": mlp, "chain": chain, "net": ne
 
 
 def call(graph: str, nodes: int) -> None:
-    """In a child process: print the time of a call, and the traits that a page receives."""
+    """Print the time of a call, and the traits that a page receives. Runs in a child process."""
     x = GRAPHS[graph](nodes)
     import minigrad_viz
     from minigrad_viz.pictures import frontend
@@ -184,7 +184,7 @@ def metric(tools: Any, name: str) -> float:
 
 
 def pan_costs(page: Any, tools: Any) -> list[float]:
-    """Return the milliseconds of the main thread per frame of scrolling, painting included: means of five frames."""
+    """Return the main thread's milliseconds per frame of scrolling, including painting, as means over five frames."""
     frame_costs = []
     for _ in range(16):
         before = metric(tools, "TaskDuration")

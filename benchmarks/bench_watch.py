@@ -1,8 +1,8 @@
 """Claim: `watch` slows the training of a small model by less than a tenth.
 
-Two models on the 8x8 digits are each trained with and without a watch, alternating in one process. A turn's time is
-that of its steps, drawing included. The ratio is of the medians: of the CPU time of the training thread, which other
-processes affect least, and of wall-clock time. Small models are the hard case: their step takes no longer than
+Two models on the 8x8 digits are each trained with and without a watch, alternating in one process. The time of a turn
+is that of its steps, including drawing. The ratios compare the medians of the training thread's CPU time, which other
+processes affect least, and of wall-clock time. Small models are the hard case, because their step takes no longer than
 inspecting all their layers once.
 
     python benchmarks/bench_watch.py

@@ -57,7 +57,7 @@ __path__: list[str] = []  # not a folder: `pytorch.import_hooks` handles imports
 def vector_norm(
     x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
-    """Return ``sum(abs(x) ** ord) ** (1 / ord)`` over `dim`, by default all; ±inf give the extremes of abs(x)."""
+    """Return ``sum(abs(x) ** ord) ** (1 / ord)`` over `dim`, by default all; for ±inf, the max or min of abs(x)."""
     return F.norm(x, ord, dim, keepdim, dtype=dtype)
 
 
@@ -69,7 +69,7 @@ def matrix_norm(
     *,
     dtype: DType | None = None,
 ) -> Tensor:
-    """Return a norm of the matrices in two dimensions, rows and columns.
+    """Return a norm of the matrices in the two dimensions `dim`, rows and columns.
 
     "fro" is the Frobenius norm; 1 is the largest absolute column sum and inf the largest absolute row sum, -1 and -inf
     the smallest; 2 is the largest singular value, -2 the smallest and "nuc" their sum, as in `svdvals`. Raises
@@ -107,9 +107,9 @@ def norm(
     *,
     dtype: DType | None = None,
 ) -> Tensor:
-    """Return the 2-norm of all elements or over `dim`; with `ord` a vector norm, or a matrix norm.
+    """Return the 2-norm of all elements or over `dim`, or the vector or matrix norm of order `ord`.
 
-    It is a matrix norm if `dim` has two entries, or is None for a 2-D tensor; see `matrix_norm`.
+    The latter is used if `dim` has two entries, or is None for a 2-D tensor; see `matrix_norm`.
     """
     if ord is None:
         return F.norm(A, 2, dim, keepdim, dtype=dtype)
@@ -138,7 +138,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """Return the Vandermonde matrices (…, n, N) of `x` (…, n), the powers 0 … N-1 of its elements; N defaults to n.
+    """Return the Vandermonde matrices (…, n, N) of `x` (…, n): powers 0 to N-1 of its elements; N defaults to n.
 
     Raises ShapeError for N < 2, as PyTorch does.
     """

@@ -39,7 +39,7 @@ ALT = (
 
 
 def subpackage_of(path: Path) -> str:
-    """Return the subpackage of a file: its first folder below minigrad, for a backend the second one, too."""
+    """Return the subpackage of a file: the first folder below minigrad, or the first two for a backend."""
     if VIEWER in path.parents:
         return "minigrad_viz"
     parts = path.relative_to(PACKAGE).with_suffix("").parts
@@ -70,7 +70,7 @@ def _iter_statements(node: ast.AST) -> Iterator[ast.AST]:
 
 @cache
 def import_graph() -> Imports:
-    """Return the subpackages with those that each imports."""
+    """Return a mapping from each subpackage to those that it imports."""
     files = sorted([*PACKAGE.rglob("*.py"), *VIEWER.rglob("*.py")])
     subpackages = {subpackage_of(path) for path in files} - {"backends.__init__"}
     imports: dict[str, set[str]] = {subpackage: set() for subpackage in sorted(subpackages)}

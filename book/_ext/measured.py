@@ -1,7 +1,7 @@
 """Figures from committed files, so that no page can contradict another.
 
-``{measured} FILE`` shows the runs of a benchmark in `benchmarks/results.txt`, a table each; ``{result}`` quotes one
-figure of them in a sentence. ``{campaign} THEME`` shows a theme of `tests/torture/results.txt`.
+``{measured} FILE`` shows the runs of a benchmark in `benchmarks/results.txt`, one table per run; ``{result}`` quotes
+one of their figures in a sentence. ``{campaign} THEME`` shows a theme of `tests/torture/results.txt`.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def resolve(name: str) -> Any:
 
 
 def has_identity(x: Any) -> bool:
-    """Return whether `x` is identified by identity: a function, a class or an operation."""
+    """Return whether `x` is looked up by identity: a function, a class or an operation."""
     return isinstance(x, type | Op) or inspect.isroutine(x)
 
 

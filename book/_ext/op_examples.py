@@ -18,7 +18,7 @@ from minigrad_viz import draw
 
 __all__ = ["Example", "count_orders", "make_example"]
 
-POINTS = (0.5, 2.0, 1.5, -0.5, -5.5, 3.5)  # for Values: the first unused one in the domain of each operand
+POINTS = (0.5, 2.0, 1.5, -0.5, -5.5, 3.5)  # for Values: each operand gets the first unused one in its domain
 ATTRS = {"clamp": {"min": -1.0, "max": 1.0}}
 
 LEAVES: dict[str, Any] = {

@@ -83,7 +83,7 @@ def _rule_latex(printer: Callable[..., Any], op: Op, slot: int) -> str:
 
 
 def _actual_rule_latex(op: Op, slot: int) -> str | None:
-    """Return the LaTeX of the rule that computes, or None if it branches on an attribute."""
+    """Return the LaTeX of the rule that computes the gradient, or None if the rule branches on an attribute."""
     actual = copy(op)
     actual.shown = op.rules
     try:

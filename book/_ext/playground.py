@@ -64,12 +64,12 @@ def catalogue() -> dict[str, Any]:
 
 
 def _is_supported(op: mg.Op) -> bool:
-    """Return whether the playground supports `op`: differentiable, with JavaScript, and no backward operation."""
+    """Return whether the playground supports `op`: differentiable, with JavaScript, and not a backward one."""
     return op.differentiable and javascript(op)["js"] is not None and not op.name.endswith("_backward")
 
 
 def _value_methods(ops: Mapping[str, Any]) -> dict[str, str]:
-    """Return the methods of `Value` that apply an operation with another name."""
+    """Return the methods of `Value` with another name than the operation that they apply."""
     by_method = {}
     for name in dir(mg.Value):
         if name.startswith("_") or name in ops:
@@ -112,7 +112,8 @@ def _placeholders(op: mg.Op) -> list[str]:
 
 
 def _templates(op: mg.Op, none_attrs: frozenset[str]) -> dict[str, Any]:
-    """Return the templates with attributes in `absent` None; placeholders of others follow the operands'."""
+    """Return the templates if the attributes in `none_attrs` are None. The placeholders of others follow the
+    operands'."""
     first_slot = len(op.inputs) + 1
     attrs = {name: None if name in none_attrs else _placeholder(first_slot + k) for k, name in enumerate(op.attrs)}
     local = [local_derivative(op, slot, _placeholder(0), _placeholders(op), attrs) for slot in range(len(op.inputs))]
@@ -121,8 +122,8 @@ def _templates(op: mg.Op, none_attrs: frozenset[str]) -> dict[str, Any]:
 
 
 def _constant_templates(op: mg.Op) -> list[dict[str, Any]]:
-    """Return the derivatives that simplify if an operand is a constant: b − 1 is folded, and branches on its sign are
-    taken.
+    """Return the derivatives that simplify if an operand is a constant, since b − 1 is folded and branches on its sign
+    are resolved.
 
     `sides` are the templates for negative and other constants, with one more placeholder, for the constant plus
     `shift`; `exceptions` are the constants with templates of their own.

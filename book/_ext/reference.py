@@ -157,7 +157,7 @@ def directive_for(qualified_name: str) -> str:
 
 
 def _wrapped_op(obj: Any) -> Op | None:
-    """Return the operation that an object is or, as a function with `inplace`, wraps."""
+    """Return the operation of an object: the object itself, or the one that a function with `inplace` wraps."""
     op = obj if isinstance(obj, Op) else mg.OPS.get(getattr(obj, "__name__", ""))
     return op if op is not None and (op is obj or (obj.__doc__ or "").startswith(op.__doc__ or "-")) else None
 
@@ -261,7 +261,7 @@ def process_docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any,
 
 
 def link_target(code: str, name: str) -> str | None:
-    """Return the public name that `code` refers to in the docstring of `name`, or None, also for a parameter."""
+    """Return the public name that `code` refers to in the docstring of `name`; None for a parameter or other text."""
     if not code.replace(".", "").isidentifier() or code in _parameter_names(name):
         return None
     parent = name.rpartition(".")[0]
@@ -311,7 +311,7 @@ def _is_public(full: str) -> bool:
 def process_signature(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str | None, return_annotation: str | None
 ) -> Any:
-    """Return a signature that Sphinx can parse: factory defaults become ``...``, ipywidgets' ``t`` typing."""
+    """Return a signature that Sphinx can parse: ``...`` replaces factory defaults, and typing ipywidgets' ``t``."""
     cleaned = _FACTORY.sub("...", signature or "")
     return (
         (cleaned.replace(": t.", ": ~typing."), return_annotation)
@@ -321,7 +321,7 @@ def process_signature(
 
 
 def skip_member(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
-    """Skip the fields of a named tuple, which its signature has, and deprecated names."""
+    """Skip deprecated names, and the fields of a named tuple, which its signature shows."""
     is_field = (inspect.getdoc(obj) or "").startswith("Alias for field number")
     return True if is_field or isinstance(obj, DeprecatedAlias) else None
 

@@ -37,7 +37,7 @@ def copy_scripts(app: Sphinx, config: Any) -> None:
 
 
 def start_at_end(figure: re.Match[str]) -> str:
-    """Start the player of a drawing that shows gradients at its last step, where it shows them, too."""
+    """If a drawing shows gradients, start its player at the last step, where the player shows them, too."""
     trace = json.loads(figure[3])
     if "f" not in trace["nodes"]["state"] or not trace["passes"]:
         return figure[0]

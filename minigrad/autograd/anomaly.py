@@ -1,4 +1,4 @@
-"""Anomaly mode: report the first operation that returns a NaN or an infinity, its pass and its source line."""
+"""Anomaly mode: report the first operation that returns a NaN or an infinity, with its pass and source line."""
 
 from __future__ import annotations
 

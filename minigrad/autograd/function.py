@@ -67,7 +67,7 @@ class Context:
         self._materialize = value
 
     def _run_backward(self, gradient: Any) -> tuple[Any, ...]:
-        """Return what the user's `backward`, which takes and returns tensors, computes from `gradient`.
+        """Return the results of the user's `backward`, which takes and returns tensors, for `gradient`.
 
         The user may store an argument and return a stored tensor, and gradients accumulate in-place, so arguments and
         results are copied unless they will be differentiated.
@@ -190,7 +190,7 @@ class Function:
 
 
 def _stored_argument(x: Any, edge: Any) -> Any:
-    """Return what the graph stores for an argument: a node, a constant, or ... for one that may hold tensors."""
+    """Return what the graph stores for an argument: a node, a constant, or ``...`` if it may contain tensors."""
     is_plain = all(isinstance(item, _PLAIN_TYPES) for item in (x if x.__class__ is tuple else (x,)))
     return edge if edge is not None else constant(x) if is_plain or isinstance(x, Node) else ...
 

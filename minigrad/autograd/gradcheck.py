@@ -77,7 +77,8 @@ def gradgradcheck(
 ) -> bool:
     """Check the second derivatives of `function` with `gradcheck` of its gradient.
 
-    The checked gradient is that of all output elements with distinct weights. Returns and raises like `gradcheck`.
+    The checked gradient is that of a sum of all output elements with distinct weights. Returns and raises like
+    `gradcheck`.
 
     >>> gradgradcheck(lambda x, y: x.sin() * y, [0.5, -2.0])
     True
@@ -158,7 +159,7 @@ def _reshape_like(output: Any, elements: Vector) -> Any:
 
 def _name(function: Callable[..., Any]) -> str:
     owner, name = getattr(function, "__self__", None), getattr(function, "__name__", repr(function))
-    return f"{owner.__name__}.{name}" if isinstance(owner, type) else str(name)  # a Function's `apply` has one
+    return f"{owner.__name__}.{name}" if isinstance(owner, type) else str(name)  # a Function's `apply` has an owner
 
 
 def _outputs(function: Callable[..., Any], leaves: Sequence[Any]) -> list[Any]:

@@ -73,7 +73,7 @@ def convert_scalar(name: str, x: Any, dtype: Any) -> float:
         raise DTypeError(f"{name}: {describe_type(x)} is neither a tensor nor a number.\n  Make it one: mg.tensor(x).")
     if dtype.kind != 1:
         kind: Any = float if dtype.kind else bool
-        return cast(float, x if x.__class__ is kind else kind(x))  # a symbolic float stays one
+        return cast(float, x if x.__class__ is kind else kind(x))  # a symbolic float stays symbolic
     signed = dtype.name != "uint8"
     high = 2 ** (8 * dtype.itemsize - signed) - 1
     low = -high - signed if signed or isinstance(x, Integral) else 0

@@ -51,7 +51,7 @@ class _LoopNest(NamedTuple):
 
 
 class _LoopProgram:
-    """A sequence of loop nests, and the sizes of their buffers; a serialized size in a list is a range from 0."""
+    """A sequence of loop nests, and the sizes of their buffers. A size serialized as a list denotes a range from 0."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes: dict[int, int] = dict(enumerate(sizes))
@@ -100,7 +100,7 @@ class _LoopProgram:
 
 
 class Symbol(Operand):
-    """A lazy array of `shape`: a formula of views of buffers."""
+    """A lazy array of `shape`: a formula on views of buffers."""
 
     __slots__ = ("formula", "program", "shape", "views")
 
@@ -138,7 +138,7 @@ class Symbol(Operand):
 
     @property
     def as_view(self) -> _View | None:
-        """The view that this symbol is, or None if it is a formula."""
+        """The view if this symbol is nothing else, or None if it is a formula."""
         view, shape = self.views.get(self.formula, (None, ()))
         return view if shape == self.shape else None
 

@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _OutputError(Exception):
-    """A failed write to standard output. Not an OSError, which commands would attribute to their own files."""
+    """A failed write to standard output. It is not an OSError, which commands would attribute to their own files."""
 
 
 class _Output:

@@ -102,7 +102,8 @@ def _check_taichi() -> Finding:
 
 
 def _check_devices() -> Iterator[Finding]:
-    """Yield a finding per device. Each is tested in a subprocess, since Taichi starts for one architecture."""
+    """Yield a finding per device. Each device is tested in a subprocess, since Taichi supports one architecture per
+    process."""
     devices = ["numpy", *(DEVICES[1:] if _installed_version("taichi") else [])]
     if sys.platform != "darwin" and "metal" in devices:
         devices.remove("metal")

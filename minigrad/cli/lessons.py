@@ -1,4 +1,4 @@
-"""``minigrad lab`` and ``minigrad course``: copy the lessons to a folder of the user's, or to an nbgrader course."""
+"""``minigrad lab`` and ``minigrad course``: copy the lessons to one of the user's folders, or to an nbgrader course."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _copy_lessons(folder: Path, command: str = "minigrad lab") -> None:
 
 
 def _read_digests(digests_file: Path, command: str) -> dict[str, str]:
-    """Return the digests in a note; none if it is damaged."""
+    """Return the digests in a note, or no digests if the note is damaged."""
     if os.path.lexists(digests_file) and (digests_file.is_symlink() or not digests_file.is_file()):
         raise CommandError(
             f"{command}: {digests_file} is a link, or not a file; minigrad stores its digests there: move it away"

@@ -49,7 +49,7 @@ def _shorten(text: str, max_length: int = 32) -> str:
 
 
 def data(options: argparse.Namespace) -> int:
-    """Print the shipped data sets, then those read from the user's files, and which of these exist."""
+    """Print the shipped data sets, then those read from the user's files, with whether each file exists."""
     from importlib.resources import files
 
     from minigrad.data import catalogue

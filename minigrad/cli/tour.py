@@ -38,7 +38,7 @@ def tour(options: argparse.Namespace) -> int:
     accuracy = f"{len(correct) / len(losses):.1%} ({len(correct)} of {len(losses)} unseen flowers)"
     print(f"Test accuracy: {accuracy}.")
 
-    # Correct but uncertain, so that its gradients are not almost 0 and its loss is not that of a mistake.
+    # A correct but uncertain prediction: its gradients are not almost 0, and its loss is not that of a mistake.
     index = max(correct or range(len(losses)), key=losses.__getitem__)
     species, probability = flowers.species[flowers.test_y[index]], math.exp(-losses[index])
     flower = (
@@ -57,7 +57,7 @@ def tour(options: argparse.Namespace) -> int:
 
 
 def _train(model: MLP, xs: list[list[float]], ys: list[int], epochs: int, *, batch: int = 12, lr: float = 0.2) -> None:
-    """Run SGD with learning rate `lr` on the mean cross-entropy of `batch` flowers."""
+    """Run SGD with learning rate `lr` on the mean cross-entropy of batches of `batch` flowers."""
     bar = import_package("tqdm", "minigrad tour").tqdm(range(epochs), desc="epochs", ascii=" =")
     for _ in bar:
         total = 0.0

@@ -1,6 +1,6 @@
 """Tape: a graph of Values flattened to arrays, with one kernel for the forward pass and one for the backward pass.
 
-A graph is for inspection, a tape for speed: it runs without allocations and Python dispatch, so a node takes
+A graph can be inspected, whereas a tape is fast: it avoids allocations and Python dispatch, so a node takes
 nanoseconds. The kernels are generated from the formula and the rules in the declaration of each operation.
 """
 
@@ -38,7 +38,7 @@ class _Batch(NamedTuple):
 
     program: TapeProgram
     columns: Any
-    """The values of the fed leaves, shape (leaves, samples), on the device."""
+    """The values of the leaves that are set per sample, an array (leaves, samples) on the device."""
 
 
 class Tape:
@@ -51,8 +51,8 @@ class Tape:
     compiles the program, or "numpy", which computes runs of nodes as arrays; by default the available one.
 
     Operations, including custom ones, are computed from their formulas and rules. Raises DeviceError for an operation
-    without usable ones, DTypeError for outputs that are not Values, and ArgumentError for a parameter that is not a
-    leaf of the graph.
+    without a usable formula or rule, DTypeError for outputs that are not Values, and ArgumentError for a parameter that
+    is not a leaf of the graph.
 
     >>> import minigrad as mg
     >>> w, x = mg.Value(3.0, "w"), mg.Value(2.0, "x")
@@ -104,7 +104,7 @@ class Tape:
         self._batch_programs: dict[tuple[int, ...], TapeProgram] = {}
         self._leaf_gradients: Any = None  # the gradients of all leaves
         self._is_current = self._has_run = (
-            False  # whether results are up to date with the leaves; whether there are any
+            False  # whether results are up to date with the leaves; whether any were computed
         )
         self._has_gradients = False  # whether `_grad` is from the last backward pass
         if parameters is None:
@@ -170,8 +170,8 @@ class Tape:
         """Compute `gradients`: the derivatives of ``gradient * output``, summed over the samples after `batch`.
 
         `gradient` defaults to 1; a tape of several outputs needs one for each. After `batch` it may be an array with
-        the shape of its result. Unlike `backward` of a Value, a second call does not accumulate. The call refers to the
-        last computation, which is repeated if `step` or `read` changed values since. Raises GraphError if no output
+        the shape of its result. Unlike `backward` of a Value, a second call does not accumulate. It differentiates the
+        last computation, which is repeated if `step` or `read` has changed values since. Raises GraphError if no output
         requires a gradient, ShapeError for a gradient of another shape.
         """
         if not any(x in self._flat_graph.reached_by_gradient for x in self._outputs):
@@ -261,7 +261,7 @@ class Tape:
         return f"Tape({leaves}, {_pluralize(constants, 'constant')}, {nodes} in {runs}, on {self.device})"
 
     def __str__(self) -> str:
-        """Return a table of the rows: index, name, operation, rows it reads, value, gradient. Long tables are cut."""
+        """Return a table of the rows (index, name, operation, operand rows, value, gradient), truncated if long."""
         printed_rows = list(range(len(self)))
         if len(printed_rows) > MAX_PRINTED_ROWS:
             printed_rows[MAX_PRINTED_ROWS // 2 : -MAX_PRINTED_ROWS // 2] = [-1]

@@ -48,7 +48,7 @@ class NodeKind(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The number of rows that it reads."""
+        """The number of rows that a node of this kind reads."""
         return self.operand_count + len(self.row_attrs)
 
     def attributes_of(self, rows: Sequence[Any]) -> dict[str, Any]:
@@ -61,8 +61,8 @@ class TapeProgram:
 
     `operands` are the rows that the nodes read, concatenated, `nodes` the computed Values in the order of their rows,
     and `outputs` the rows of the outputs. For a batch, `fed` are the leaves that differ between samples: their rows
-    come first, followed by those of the nodes. Shared rows are read from the single-sample program, and an output that
-    is a leaf is -1.
+    come first, followed by those of the nodes. Shared rows are read from the single-sample program, and the row of an
+    output that is a leaf is given as -1.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ def _unsupported(op: Op, reason: str) -> DeviceError:
 
 
 class FlatGraph:
-    """The graph of some outputs: its `leaves` and `constants`, which have the first rows, and its programs.
+    """The graph of some outputs: its `leaves` and `constants`, which are stored in the first rows, and its programs.
 
     `reached_by_gradient` are the Values that receive a gradient from the outputs. Raises DeviceError for an operation
     that is not defined on scalars.
@@ -137,7 +137,7 @@ class FlatGraph:
             _check_scalar_op(op)
         self.reached_by_gradient = _find_reached(outputs, order)
         self._kinds: list[NodeKind] = []
-        self._reads: list[list[Any]] = []  # for each node, Values, and constants as hexadecimal strings
+        self._reads: list[list[Any]] = []  # operands of each node: Values, and constants as hexadecimal strings
         constants: dict[str, float] = {}
         for node in self._nodes:
             kind, attrs = _kind_of(node, self.reached_by_gradient)
@@ -152,7 +152,7 @@ class FlatGraph:
         self._dependencies = [[position[x] for x in read if x in position] for read in self._reads]
 
     def program(self, fed: Sequence[int] = ()) -> TapeProgram:
-        """Return the program for one sample; for a batch if leaves are `fed`."""
+        """Return the program for one sample, or for a batch if leaves are `fed`."""
         kinds, rows = self._kinds, dict(self.fixed_rows)
         if fed:
             shared = {x for x, row in rows.items() if row not in fed}
@@ -196,7 +196,7 @@ def _find_reached(outputs: Sequence[Value], order: Sequence[Any]) -> set[Value]:
 
 
 def _kind_of(node: Any, reached: set[Value]) -> tuple[NodeKind, list[float]]:
-    """Return the kind of a node, and its attributes that are rows."""
+    """Return the kind of a node, and those of its attributes that are stored in rows."""
     op: Op = node._op
     attrs: list[float] = []
     fixed: list[tuple[str, Any]] = []
@@ -217,9 +217,9 @@ def _kind_of(node: Any, reached: set[Value]) -> tuple[NodeKind, list[float]]:
 
 
 def _schedule_runs(kinds: Sequence[int], reads: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
-    """Yield runs of nodes of one kind, greedily: the kind with most ready nodes, then nodes of it that become ready.
+    """Yield runs of nodes of one kind. Each has all ready nodes of the most frequent kind, and those that become ready.
 
-    Ready nodes are first in, first out, so that neighbours in a run rarely depend on each other.
+    Ready nodes are processed first in, first out, so that neighbours in a run rarely depend on each other.
     """
     users: list[list[int]] = [[] for _ in kinds]
     pending = [len(read) for read in reads]

@@ -1,8 +1,8 @@
 """The kernel registry, (operation, device) -> kernel on raw arrays, and `dispatch`, the single entry point to it.
 
-Every computation goes through `dispatch`: forward, backward, an optimizer's update. A tap on it therefore observes
-everything: for a profiler, a recorder, a compiler. A kernel receives raw operands (floats on the device ``python``)
-and is independent of the graph; the graph refers to kernels by name only.
+Every computation goes through `dispatch`: forward passes, backward passes and optimizer updates. A tap therefore lets a
+profiler, recorder or compiler observe all of them. A kernel receives raw operands (floats on the device ``python``) and
+is independent of the graph; the graph refers to kernels by name only.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ Kernel = Callable[..., Any]
 Tap = Callable[["Call"], None]
 
 _registry: dict[str, dict[str, Kernel]] = {}  # operation -> device -> kernel
-_runners: dict[str, Callable[..., Any]] = {}  # device -> how its kernels are called, if not directly
+_runners: dict[str, Callable[..., Any]] = {}  # device -> function that calls its kernels, if not called directly
 _synchronizers: dict[str, Callable[[], None]] = {}  # device -> function that waits for its kernels
-_raw_types: dict[type, tuple[str, Callable[..., Any]]] = {}  # raw type -> its device, and how to call kernels
-_pass_contexts: list[Callable[[], AbstractContextManager[Any]]] = []  # contexts of a backward pass on raw values
+_raw_types: dict[type, tuple[str, Callable[..., Any]]] = {}  # raw type -> its device, and a function that calls kernels
+_pass_contexts: list[Callable[[], AbstractContextManager[Any]]] = []  # factories of contexts for passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def kernel(op: str, device: str) -> Callable[[Kernel], Kernel]:
 def register_runner(device: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function to call the kernels of `device`: run(kernel, inputs, attrs, out).
 
-    Devices with mutable arrays need one. It writes into `out` if given, and returns it.
+    Devices with mutable arrays need such a function. It writes into `out` if given, and returns it.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -125,7 +125,7 @@ def register_raw_types(
 ) -> None:
     """Register `types` as raw values of `device`, to which ops apply inside `accept_raw_values`.
 
-    There run(kernel, inputs, attrs) calls a kernel, and `pass_context` creates a context manager for an entire pass.
+    Inside it, run(kernel, inputs, attrs) calls a kernel. `pass_context` creates a context manager for a backward pass.
     """
     _raw_types.update(dict.fromkeys(types, (device, run)))
     _pass_contexts.append(pass_context)

@@ -47,23 +47,23 @@ class Effects:
         """The backward pass has computed one contribution to a gradient."""
 
     def memory_requested(self, memory: Memory) -> Memory:
-        """Arrays are about to be created by `memory`."""
+        """`memory` is about to create arrays."""
         return memory
 
     def values_read(self) -> None:
         """Python is about to read the elements of a tensor."""
 
     def storage_written(self, storage: Storage) -> None:
-        """A write to `storage` was counted."""
+        """The version counter of `storage` was incremented after a write."""
 
     def grad_read(self, tensor: Tensor) -> None:
         """``tensor.grad`` is read."""
 
     def grad_changed(self, tensor: Tensor, accumulated: bool) -> None:
-        """``tensor.grad`` is about to change, `accumulated` by a backward pass or else assigned."""
+        """``tensor.grad`` is about to be assigned or, if `accumulated`, changed by a backward pass."""
 
     def graph_rebased(self, tensor: Tensor) -> None:
-        """An in-place write gave `tensor` a new `grad_fn`."""
+        """An in-place write replaced the `grad_fn` of `tensor`."""
 
     def metadata_changed(self, tensor: Tensor, name: str) -> None:
         """The method `name`, such as ``unsqueeze_``, is about to turn `tensor` into a view of itself."""

@@ -6,7 +6,7 @@
     ├── DTypeError *      TypeError               an unsupported type or dtype
     ├── ArgumentError *   ValueError              an invalid argument value, or arguments that conflict
     ├── DivisionError *   ZeroDivisionError       integer division by zero; floats give inf or nan
-    ├── LinAlgError *     RuntimeError            a singular matrix, or one without the factorisation
+    ├── LinAlgError *     RuntimeError            a singular matrix, or one that cannot be factorised
     ├── CaptureError *    RuntimeError            a function that `mg.jit` cannot capture
     ├── DeviceError *     RuntimeError            no kernel for an operation on a device
     ├── OutOfMemoryError *  MemoryError           out of device memory
@@ -139,7 +139,7 @@ class MissingFileError(MinigradError, FileNotFoundError):
 
 
 class DivergedError(MinigradError, ArithmeticError):
-    """Raised if the loss of a training is nan or infinite."""
+    """Raised if the loss of a training run is nan or infinite."""
 
 
 class WorkerError(MinigradError, RuntimeError):

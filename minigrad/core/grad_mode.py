@@ -35,7 +35,7 @@ def enable_grad(function: Callable[..., Any] | None = None) -> Any:
 
 
 class set_grad_enabled:
-    """Set gradient computation on or off, as a function, a context manager or a decorator."""
+    """Enable or disable gradient computation, as a function, a context manager or a decorator."""
 
     def __init__(self, mode: bool) -> None:
         check_flag(mode, "set_grad_enabled")
@@ -63,7 +63,7 @@ def _set_grad_mode(grad: bool, is_off: bool) -> None:
 
 
 def inference_mode(mode: Any = True) -> Any:
-    """Context manager like `no_grad`, or `enable_grad` if `mode` is False. Unlike PyTorch, versions are counted."""
+    """Context manager like `no_grad`, or `enable_grad` if `mode` is False. Versions are counted, unlike in PyTorch."""
     return no_grad(mode) if callable(mode) else ModeContext(lambda: {"grad": not mode})
 
 
@@ -101,7 +101,7 @@ def record_lines() -> Any:
 
 
 def copy_overwritten() -> Any:
-    """Context manager in which listeners receive a copy of what an in-place write overwrites."""
+    """Context manager in which listeners receive a copy of the elements that an in-place write overwrites."""
     return ModeContext(lambda: {"keeps_operands": True})
 
 

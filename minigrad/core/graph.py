@@ -35,7 +35,7 @@ grad_lock = threading.RLock()
 """Guards gradient accumulation and assignment to a leaf's value, since threads share leaves.
 Reentrant, because a tap is called for the additions and may run a backward pass itself."""
 global_grad_listeners: list[Effects] = []
-"""Notified of `grad` changes in all threads; `minigrad.core.effects` listeners receive their own thread's only."""
+"""Notified of `grad` changes in all threads; other listeners are notified of those in their own thread only."""
 
 
 @contextmanager
@@ -138,7 +138,7 @@ class Node(Operand):
     def _operands(self, as_nodes: bool, slots: Sequence[int]) -> tuple[Any, ...]:
         """Return what the rules of `slots` receive after g: the output and the operands, as nodes or raw values.
 
-        Raises GraphError if one that they read was modified.
+        Raises GraphError if a value that they read was modified.
         """
         raise NotImplementedError
 
@@ -191,7 +191,10 @@ class Node(Operand):
         return self
 
     def _initial_gradient(self, gradient: Any, create_graph: bool) -> Any:
-        """Return the initial gradient of a backward pass from here; None means 1. Raises GraphError if it cannot."""
+        """Return the initial gradient of a backward pass from here; None means 1.
+
+        Raises GraphError if no backward pass can start here.
+        """
         raise NotImplementedError
 
     def _apply_hooks(self, gradient: Any) -> Any:

@@ -34,7 +34,7 @@ class RemovableHandle:
 
 
 def apply_hook(hook: Callable[[Any], Any], gradient: Any, wrap: Callable[[Any], Any]) -> Any:
-    """Call `hook` with a gradient, `wrap`ped if it is a raw array, and return the result, or the gradient if None."""
+    """Call `hook` with a gradient, converted by `wrap` if it is raw. Return the result, or the gradient if None."""
     tensor: Any = gradient if isinstance(gradient, Node) else wrap(np.asanyarray(gradient))
     result = hook(tensor)
     if result is None:

@@ -21,7 +21,7 @@ REASON = (None,)
 
 
 class _SlowPath:
-    """The reasons, over all threads, for which a `Value` must not use its fast path: a listener, a scope, `no_grad`, …
+    """The reasons, in any thread, why a `Value` must not use its fast path, such as a listener, a scope or `no_grad`.
 
     While there are none, a `Value` computes with floats without `dispatch`. A single list for all threads is fast to
     test; the slow path then checks the modes of its thread. All entries are equal: a single instruction, which neither
@@ -43,23 +43,23 @@ class _Modes(threading.local):
     scope: Any = ""  # a Scope, or "" outside any scope
     lines: bool = False
     strict: bool = False
-    keeps_operands: bool = False  # whether listeners receive a copy of what an in-place write overwrites
+    keeps_operands: bool = False  # whether listeners receive a copy of the elements that in-place writes overwrite
     passing: Any = None  # the node whose rules a backward pass is running, set while there is a listener
-    # the listeners to each effect of this thread; see `minigrad.core.effects`
+    # the listeners of this thread for each effect; see `minigrad.core.effects`
     kernel_called = gradient_passed = memory_requested = values_read = storage_written = cast(tuple[Any, ...], ())
     grad_read = grad_changed = graph_rebased = metadata_changed = hooks_read = kernel_called
     generator_seeded = generator_state_read = elements_drawn = kernel_called
     module_called = optimizer_stepping = option_read = kernel_called
 
     def __init__(self) -> None:
-        self.saved_states: list[dict[str, Any]] = []  # what each open block of this thread will restore
+        self.saved_states: list[dict[str, Any]] = []  # the modes that each open block of this thread will restore
 
 
 modes = _Modes()
 
 
 class ModeContext:
-    """Context manager or decorator, also of generators, that changes the modes of this thread."""
+    """Context manager that changes the modes of this thread; it can also decorate functions and generators."""
 
     def __init__(self, changes: Callable[[], dict[str, Any]]) -> None:
         self._changes = changes  # evaluated on entry, since a scope depends on the enclosing one

@@ -179,7 +179,7 @@ class Op:
             raise DeclarationError(f"Op {self.name!r} is already declared.")
 
     def plan_saves(self, edges: tuple[Any, ...]) -> SavePlan | None:
-        """Return what to save if the operands with an edge require grad; None if none of those has a rule."""
+        """Return what to save if the operands with an edge require grad; None if none of them has a rule."""
         needs_grad = tuple([edge is not None for edge in edges])
         if self.variadic:  # there are too many combinations to cache
             return save_plan(self, needs_grad)
@@ -223,7 +223,7 @@ class Op:
         return args[:count], bound
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
-        """Apply the op: scalars give a float, a `Value` a `Value`, a tensor a tensor, a formula a formula.
+        """Apply the op. The result is a float for scalars, else a `Value`, a tensor or a formula like the operands.
 
         Attributes may be positional, as in ``clamp(x, 0.0, 1.0)``. Comparisons of scalars return a bool. Raises
         DTypeError for operands of other types, a wrong number of them, or unknown attributes.

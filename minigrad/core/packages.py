@@ -184,7 +184,7 @@ def _reason(error: BaseException) -> str:
 def _missing_package_error(
     caller: str, problem: str, name: str, *, reinstall: bool = False, alternative: str = ""
 ) -> MissingPackageError:
-    """Return the error; `reinstall` if a supported version is broken and the newest tested one is to be reinstalled."""
+    """Return the error. `reinstall` states that a supported version is broken; the newest tested one is suggested."""
     requirement = f"; minigrad requires {_range(name, True)}" if reinstall else ""
     extra = PACKAGES[name].extra
     command = f'pip install --force-reinstall "{_range(name, True)}"' if reinstall else f'pip install "{_range(name)}"'

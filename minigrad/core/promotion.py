@@ -33,7 +33,7 @@ def promote(op: Op, inputs: tuple[Any, ...], make_tensor: Callable[[Any], Any]) 
     if op.promotes == "rest":
         condition, inputs = inputs[:1], inputs[1:]
     shape = dtype = None
-    is_uniform = True  # all tensors have the same float dtype and shape, so that there is nothing to do
+    is_uniform = True  # all tensors have the same float dtype and shape, so there is nothing to do
     for x in (*condition, *inputs) if condition else inputs:
         if _is_tensor(x):
             array = x._array
@@ -70,7 +70,7 @@ def promote(op: Op, inputs: tuple[Any, ...], make_tensor: Callable[[Any], Any]) 
 def _cast(x: Any, dtype: DType) -> Any:
     if _is_tensor(x):
         return x if x.dtype is dtype else OPS["to"](x, dtype=dtype)
-    # A symbolic float stays one.
+    # A symbolic float remains symbolic.
     return x if x.__class__ is (python_type := (bool, int, float)[dtype.kind]) else python_type(x)
 
 

@@ -41,7 +41,7 @@ METHODS: dict[str, Any] = {}
 
 
 class Topic(NamedTuple):
-    """The names that one module registers, a section of the API reference."""
+    """The names that one module registers. They form a section of the API reference."""
 
     functions: list[str]
     methods: list[str]
@@ -94,7 +94,7 @@ def register(
 
 
 def register_method(*names: str) -> Callable[[Function], Function]:
-    """Register a function as Tensor methods called `names` only."""
+    """Register a function only as Tensor methods, under each of `names`."""
 
     def decorate(function: Function) -> Function:
         add_function(function.__module__, *names, method=accept_axis(function))
@@ -120,7 +120,7 @@ def add_function(
     method: Any = None,
     in_place: Callable[..., Any] | None = None,
 ) -> None:
-    """Add a function, a method and its in-place form, each if given, to the tables under `names`.
+    """Add a function, a method and its in-place variant, if given, to the tables under each of `names`.
 
     Raises ValueError for a name that is already registered.
     """
@@ -159,7 +159,7 @@ def accept_axis(function: Function) -> Function:
 
 
 def inplace_by_copy(function: Callable[..., Any], saves_operand: bool = True) -> Callable[..., Any]:
-    """Return the method that overwrites a tensor with the result of `function`, as PyTorch's ``nan_to_num_``.
+    """Return the method that overwrites a tensor with the result of `function`, such as PyTorch's ``nan_to_num_``.
 
     It saves no memory compared to ``x = x.nan_to_num()``: the result is computed first and then copied, since a
     derivative may read the operand. `functional.methods` creates the methods that overwrite during the computation.

@@ -102,7 +102,7 @@ def adapt_rule(op: Any, rule: Rule | None) -> Rule | None:
 
 
 def save_plan(op: Any, needs_grad: tuple[bool, ...]) -> SavePlan | None:
-    """Return what `op` saves if the marked operands require grad; None if none of those has a rule."""
+    """Return what `op` saves if the marked operands require grad; None if none of them has a rule."""
     if op.variadic:
         return SavePlan((False,) * op.outputs, (False,) * len(needs_grad), frozenset()) if True in needs_grad else None
     read_by_rule = [r for r, rule, w in zip(op.reads, op.rules, needs_grad, strict=True) if rule is not None and w]

@@ -81,7 +81,7 @@ def normalize_dim(dim: int, ndim: int, op: str) -> int:
 
 
 def normalize_dims(dim: int | Sequence[int] | None, ndim: int, op: str) -> tuple[int, ...]:
-    """Normalise `dim`, None for all, to a sorted tuple. Raises ShapeError if out of range or repeated."""
+    """Normalise `dim` to a sorted tuple; None means all. Raises ShapeError if out of range or repeated."""
     if dim is None:
         return tuple(range(ndim))
     dims = [normalize_dim(d, ndim, op) for d in ([dim] if isinstance(dim, int) else dim)]

@@ -45,22 +45,22 @@ class NodeRecord(NamedTuple):
     attrs: Mapping[str, Any]
     """The keyword arguments of the rules: attributes and, until freed, auxiliary results."""
     value: Any
-    """The float of a Value, the output that a `Step` stored inside ``mg.record()`` or None, or the leaf tensor."""
+    """The float of a Value, the leaf tensor, or the output that a `Step` stored inside ``mg.record()``, else None."""
     gradient: Any
-    """``.grad``, or None; of a `Step` the gradient stored inside ``mg.record()``, or its tensor's."""
+    """``.grad``, or None; for a `Step`, the gradient stored inside ``mg.record()``, or that of its tensor."""
     requires_grad: bool
     shape: tuple[int, ...]
     dtype: str
     label: str | None = None
     scope: Any = ""
-    """The `Scope` in which it was computed, or ""."""
+    """The `Scope` in which the node was computed, or ""."""
     line: str | None = None
     calls: tuple[tuple[Any, Any], ...] = ()
-    """The module calls that returned it, innermost first: pairs of a module and its arguments."""
+    """The module calls that returned the node, innermost first: pairs of a module and its arguments."""
     saved: tuple[Any, ...] | None = ()
     """What a `Step` saves for its rules, (output, *operands); None if freed."""
     stale: tuple[int, ...] = ()
-    """The slots of leaves and constants that were modified after this was computed."""
+    """The slots of leaves and constants that were modified after the node was computed."""
     overwritten: bool = False
     """Whether the saved output of a `Step` was modified since."""
     function: Any = None

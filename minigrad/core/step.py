@@ -20,15 +20,15 @@ from minigrad.core.storage import Storage, common_device
 
 __all__ = ["Constant", "Step", "check_gradient", "constant", "is_modified_since", "reduce_gradient", "set_grad_fn"]
 
-MAX_KEPT_SIZE = 4096  # elements: the graph keeps a constant tensor of up to this size alive
+MAX_KEPT_SIZE = 4096  # in elements: the graph keeps constant tensors of up to this size alive
 
 
 class Constant:
     """A reference to a tensor operand that does not require grad. Call it to get the tensor.
 
     If the tensor has been deleted or reassigned, the call returns its array if that is small, else None. Only inside
-    ``mg.record()`` is the tensor kept alive, because it may hold the graph that holds this. For a view of a large
-    tensor, the base and the view operations are stored.
+    ``mg.record()`` is the tensor kept alive, because it may reference the graph that contains this `Constant`. For a
+    view of a large tensor, the base and the view operations are stored.
     """
 
     __slots__ = ("_array", "_get_tensor", "_view_chain")
@@ -195,7 +195,7 @@ class Step(Node):
     def _accumulate_gradient(self, total: Any, contribution: Any) -> Any:
         if not isinstance(total, tuple):
             return total + contribution
-        pairs = zip(total, contribution, strict=True)  # by output of an op that has several
+        pairs = zip(total, contribution, strict=True)  # one pair per output
         return tuple([b if a is None else a if b is None else a + b for a, b in pairs])
 
     @property

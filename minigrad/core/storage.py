@@ -55,7 +55,7 @@ class Allocator(NamedTuple):
     owner_type: type
     """Type of `array.base` when the array owns its memory."""
     pool: Any = None
-    """The caching pool: `free_bytes` and their `limit`, `used_bytes` and `peak_bytes`, and `clear()`."""
+    """The caching memory pool, with `free_bytes`, their `limit`, `used_bytes`, `peak_bytes` and `clear()`."""
     is_available: Callable[[], bool] = lambda: True
     """Return whether the device is available on this machine."""
 

@@ -73,7 +73,7 @@ class SymbolicTrace:
         return name
 
     def add_binary(self, sign: str, a: Any, b: Any) -> Any:
-        """Record ``a sign b``, one of them symbolic; NotImplemented if the other is not a number."""
+        """Record ``a sign b``, where an operand is symbolic; return NotImplemented if the other is not a number."""
         if not (isinstance(a, Number) and isinstance(b, Number)):
             return NotImplemented
         value = _BINARY[sign](concrete(a), concrete(b))
@@ -137,7 +137,7 @@ class SymbolicScalar:
         return type(self.value)
 
     def _guarded_value(self) -> Any:
-        """Return the concrete value, and guard on it."""
+        """Return the concrete value, and add a guard for it."""
         return self.trace.add_guard(self.name, self.value, self.description)
 
     def __float__(self) -> float:

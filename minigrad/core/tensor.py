@@ -207,7 +207,7 @@ class Tensor(Methods):
         return out
 
     def _with_grad_fn(self, step: Step) -> Tensor:
-        """Return an alias of this tensor whose `grad_fn` is `step`; a `Step` sees its own output this way."""
+        """Return an alias of this tensor whose `grad_fn` is `step`; a `Step` refers to its output by such an alias."""
         out = wrap(self._array)
         out._storage = self._storage
         out._step, out._requires_grad = step, True

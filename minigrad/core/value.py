@@ -316,7 +316,7 @@ class Value(Node):
     def _raw_value(self) -> float:
         return self._data
 
-    _array: Any = property(lambda self: _to_float(self, "an operation on tensors"))  # which read an operand's array
+    _array: Any = property(lambda self: _to_float(self, "an operation on tensors"))  # tensor operations read `_array`
 
     def _initial_gradient(self, gradient: Any, create_graph: bool) -> Any:
         if not self._requires_grad:

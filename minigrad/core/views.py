@@ -54,7 +54,7 @@ def register_view(view: Any, source: Any, op: Op, attrs: Mapping[str, Any]) -> N
 
 
 def _resolve_base(view: Any) -> Any:
-    """Return the base of `view`, also if it has become a view itself, as through ``x.unsqueeze_()``."""
+    """Return the base of `view`, even if the base has become a view itself, for example by ``x.unsqueeze_()``."""
     if view._base is not None and view._base._base is not None:
         view._base = view._base._base
     return view._base

@@ -54,7 +54,7 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co]):
-    """Base class of iterable-style datasets: subclasses implement `__iter__`. Samples have no index: no shuffling.
+    """Base class of iterable-style datasets: subclasses implement `__iter__`. Samples cannot be indexed or shuffled.
 
     Each worker process iterates over its own copy; use `get_worker_info` there to select the worker's shard.
     """

@@ -137,8 +137,8 @@ class RandomSampler(TensorSampler):
         return chunks[0] if len(chunks) == 1 else cat(chunks) if chunks else arange(0, device=device)
 
     def index_chunks(self, device: str) -> Iterator[Tensor]:
-        """Iterate over the indices of `indices_tensor` in chunks: a million with `replacement`, else one
-        permutation."""
+        """Iterate over the indices of `indices_tensor` in chunks of a million with `replacement`, else one permutation
+        at a time."""
         n, total, generator = len(self.data_source), self.num_samples, fork_generator(self.generator)
         if not n and total:
             raise ArgumentError(f"RandomSampler: cannot draw {total} samples from an empty dataset.")
@@ -219,7 +219,7 @@ class WeightedRandomSampler(TensorSampler):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Sampler that groups the indices of another into lists of `batch_size`; `drop_last` drops an incomplete last one.
+    """Sampler that groups the indices of `sampler` into batches; `drop_last` drops an incomplete last batch.
 
     >>> list(BatchSampler(range(5), batch_size=2, drop_last=False))
     [[0, 1], [2, 3], [4]]

@@ -1,8 +1,9 @@
 """Synthetic 2-D classification datasets: moons, circles, spirals and blobs.
 
 Common arguments: `n` is the total number of points, divided evenly among the classes and shuffled with `seed`; `noise`
-is the standard deviation of Gaussian noise added to each coordinate. They return x, float32 (n, 2), and y, int64 (n,),
-on `device`. NumPy computes the points, so they are equal on every device. Arguments out of range raise ArgumentError.
+is the standard deviation of Gaussian noise added to each coordinate. The functions return x, float32 of shape (n, 2),
+and y, int64 of shape (n,), on `device`. The points are computed with NumPy, so they are the same on every device.
+Arguments out of range raise ArgumentError.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["blobs", "circles", "moons", "spirals"]
 def moons(n: int = 200, noise: float = 0.1, seed: int = 0, device: str | None = None) -> tuple[Tensor, Tensor]:
     """Generate two interleaving half circles of radius 1, as scikit-learn's `make_moons`.
 
-    Class 0 is (cos t, sin t), class 1 (1 - cos t, 1/2 - sin t), t from 0 to pi in even steps.
+    Points are (cos t, sin t) in class 0 and (1 - cos t, 1/2 - sin t) in class 1, for evenly spaced t from 0 to pi.
 
     >>> x, y = moons(100)
     >>> x.shape, y.sum().item()
@@ -58,7 +59,7 @@ def spirals(
 ) -> tuple[Tensor, Tensor]:
     """Generate `classes` arms of an Archimedean spiral, from the origin to radius 1 in `turns` turns.
 
-    On arm k the angle is 2 pi (k / classes + turns r) at radius r.
+    On arm k, the point at radius r has the angle 2 pi (k / classes + turns r).
     """
     if classes < 1:
         raise ArgumentError(f"spirals: classes should be a positive int, but got classes={classes!r}.")

@@ -1,9 +1,10 @@
 """Transforms of an image (C, H, W) or a batch of images (N, C, H, W), with torchvision's names.
 
 Random transforms take a `generator` (default: the global one) and draw separately for each image of a batch, on the
-device of the images. So ``x = augment(x)`` in a training loop launches a few kernels per batch, and a seed gives the
-same images on every device, up to rounding. They raise ShapeError for inputs that are not images, DTypeError for inputs
-that are not tensors (of floating-point dtype if pixels are interpolated), ArgumentError for options out of range.
+device of the images. Therefore, ``x = augment(x)`` in a training loop launches only a few kernels per batch, and a seed
+produces the same images on every device, up to rounding. All transforms raise ShapeError for inputs that are not
+images, DTypeError for inputs that are not tensors (of floating-point dtype if pixels are interpolated), and
+ArgumentError for options out of range.
 
 >>> import minigrad as mg
 >>> augment = Compose([RandomHorizontalFlip(p=1.0), Normalize(mean=[0.5], std=[0.5])])
@@ -223,8 +224,9 @@ class RandomAffine(_RandomTransform):
     """Random affine transform of the image about its centre: rotation, translation, scaling and shear.
 
     The rotation angle is drawn from `degrees`, (min, max) or (-degrees, +degrees), counter-clockwise; the translation
-    is at most `translate`, fractions of width and height; the factor is drawn from `scale`; the horizontal shear angle
-    from `shear`, like `degrees`. Pixels are interpolated, and 0 outside the image. It is differentiable.
+    is at most `translate`, fractions of width and height; the scale factor is drawn from `scale`, and the horizontal
+    shear angle from `shear`, specified like `degrees`. Pixels are interpolated; those outside the image are 0. The
+    transform is differentiable.
     """
 
     requires_float = True

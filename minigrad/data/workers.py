@@ -63,7 +63,8 @@ class LoaderJob(NamedTuple):
     drop_last: bool
     worker_init_fn: Callable[[int], Any] | None
     batched: bool
-    """Whether automatic batching is enabled: then a list holds the indices of a batch, and is not itself an index."""
+    """Whether automatic batching is enabled. If it is, a list contains the indices of a batch; otherwise it is one
+    index."""
 
 
 class WorkerInfo(NamedTuple):
@@ -128,9 +129,9 @@ def _serialize(obj: Any) -> bytes:
 
 
 def _worker_loop(worker_id: int, num_workers: int, payload: bytes, tasks: Connection, results: Connection) -> None:
-    """Run the main loop of a worker: a task is (epoch, index of the batch, indices of its samples or None).
+    """Run the main loop of a worker. A task is a tuple (epoch, batch index, sample indices or None).
 
-    An epoch is its key and its index in the pool, as two epochs with the same seed have the same key.
+    An epoch is identified by its key and its index in the pool, because epochs with the same seed have the same key.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     storage._default[:] = ["numpy"]  # as if Taichi were not installed, so that "cpu" does not initialise it
@@ -172,7 +173,7 @@ def _picklable_type(exception_type: type[Exception]) -> type[Exception]:
 
 
 def _drain_tasks(tasks: Connection, task_queue: queue.SimpleQueue[Any]) -> None:
-    """Drain the pipe of tasks, so that the sender never blocks on a full pipe; exit with the main process."""
+    """Drain the task pipe, so that the sender never blocks on a full pipe. Exit when the main process exits."""
     while True:
         try:
             task_queue.put(tasks.recv())

@@ -142,7 +142,7 @@ def _train_step(
 
 
 def _average_shards(results: Sequence[ShardResult]) -> tuple[float, Array, list[bool], list[Array]]:
-    """All-reduce the shards: return the mean loss, mean gradient, which parameters have one, and the mean buffers."""
+    """All-reduce the shards. Return the mean loss, mean gradient, gradient mask of the parameters, and mean buffers."""
     total = sum(result.weight for result in results)
     weighted_results = [answer for answer in results if answer.weight] or list(results[:1])
     weights = [answer.weight / total if total else float("nan") for answer in weighted_results]
@@ -158,7 +158,7 @@ def _average_shards(results: Sequence[ShardResult]) -> tuple[float, Array, list[
 def _apply_gradient_hooks(
     run: Run, clip: float | None, gradient: Array, has_gradient: list[bool]
 ) -> tuple[Array, list[bool]]:
-    """Return the gradient after `on_backward` callbacks and clipping, and which parameters have one."""
+    """Return the gradient after `on_backward` callbacks and clipping, and the mask of parameters with a gradient."""
     params = optimizer_parameters(run.optimizer)
     write_gradients(params, tensor(gradient, device=device_of(run.model)), has_gradient)
     run.notify("on_backward")

@@ -20,7 +20,7 @@ RAY_RESOURCE_OPTIONS = {
 
 
 def import_ray(caller: str = "distributed.fit") -> Any:
-    """Import `import_ray`. Raises MissingPackageError if it is not installed, or its version is not supported."""
+    """Import and return Ray. Raises MissingPackageError if it is not installed, or its version is not supported."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
     return import_package("ray", caller)
 
@@ -29,8 +29,8 @@ def import_ray(caller: str = "distributed.fit") -> Any:
 def ray_session(
     workers: int, resources: Mapping[str, float], logs: bool, caller: str = "distributed.fit"
 ) -> Iterator[Any]:
-    """Context manager that yields a running Ray: the one already initialised, the cluster at RAY_ADDRESS, or a local
-    one for `workers` processes, shut down on exit. The workers' output is printed if `logs`."""
+    """Context manager that yields the initialised Ray module. It uses an existing session, the cluster at RAY_ADDRESS,
+    or a local cluster for `workers` processes; a new session is shut down on exit. `logs` prints workers' output."""
     ray_module = import_ray(caller)
     if ray_module.is_initialized():
         yield ray_module
@@ -40,7 +40,7 @@ def ray_session(
     if os.environ.get("RAY_ADDRESS"):
         del options["include_dashboard"]
         options["address"] = os.environ["RAY_ADDRESS"]
-    else:  # more workers than cores share the cores
+    else:  # if there are more workers than cores, they share the cores
         cpus = max(os.cpu_count() or 1, int(-(-workers * resources.get("CPU", 1) // 1)))
         options |= {"address": "local", "num_cpus": cpus}
     ray_module.init(**options)

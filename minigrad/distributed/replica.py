@@ -66,19 +66,19 @@ class Shard(NamedTuple):
 
 
 class ShardResult(NamedTuple):
-    """The result of a shard: the gradient of its mean loss, and everything else to be averaged by the driver."""
+    """The result of a shard: the gradient of its mean loss, and the other values that the driver averages."""
 
     gradient: Array
     has_gradient: list[bool]
     """Whether each parameter has a gradient."""
     weight: float
-    """The number of samples, or of elements counted by `count`, in the mean."""
+    """The weight of the shard: its number of samples, or of elements counted by `count`."""
     loss: float
     buffers: list[Array]
     num_samples: int
     metric_totals: dict[str, float]
     draw_count: int
-    """The count of random values drawn."""
+    """The number of random values drawn."""
 
 
 class Update(NamedTuple):
@@ -150,7 +150,7 @@ def write_buffers(model: Module, arrays: Sequence[Array]) -> None:
 def make_batch_loader(
     dataset: Any, collate: Callable[[Any], Any] | None, device: str | None
 ) -> Callable[[list[int]], Any]:
-    """Return a function that loads the batch of given sample indices onto the device `device`."""
+    """Return a function that loads the samples at given indices onto `device`, as a batch."""
     batches: list[list[int]] = []
     loader = DataLoader(dataset, batch_sampler=batches, collate_fn=collate, device=device)
 
@@ -163,10 +163,10 @@ def make_batch_loader(
 
 @contextmanager
 def _shard_random_state(generator_state: tuple[int, int], offset: int, rows: int) -> Iterator[list[int]]:
-    """Context manager that sets the default generator to `generator_state`, restricted to `rows`
-    rows of a batch from `offset` on.
+    """Context manager that sets the default generator to `generator_state`, restricted to `rows` rows of a batch,
+    starting at row `offset`.
 
-    It yields a list, which contains the count of values drawn on exit.
+    It yields a list that contains, after exit, the number of values drawn.
     """
     draw_count = [0]
     seed, count = generator_state
@@ -181,7 +181,8 @@ def _shard_random_state(generator_state: tuple[int, int], offset: int, rows: int
 
 
 def make_update(optimizer: Optimizer, device: str | None, jit: bool) -> Callable[[Array, Sequence[bool]], None]:
-    """Return a function that applies an optimizer step from a flat gradient; `jit` traces one per gradient mask."""
+    """Return a function that applies an optimizer step from a flat gradient. With `jit`, it is traced once per gradient
+    mask."""
     params = optimizer_parameters(optimizer)
 
     def update(gradient: Any, has_gradient: tuple[bool, ...]) -> None:
@@ -215,8 +216,8 @@ class Replica:
         self.optimizer.load_state_dict(state_dicts["optimizer"])
 
     def _forward_backward(self, offset: int, inputs: tuple[Any, ...], target: Any) -> tuple[Any, Any, Any]:
-        """Run the forward and backward pass on rows from `offset` on, which select the random draws; return the flat
-        gradient, the output and the loss."""
+        """Run the forward and backward pass on the rows from `offset` on, where `offset` determines the random draws.
+        Return the flat gradient, the output and the loss."""
         self.optimizer.zero_grad()
         output = self.model(*inputs)
         loss = self.loss(output, target)

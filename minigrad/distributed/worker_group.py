@@ -21,7 +21,7 @@ MAX_INLINE_BYTES = (
 
 
 class ReplicaActor:
-    """Ray actor that holds a replica. After a restart by Ray it has no state, and its step is -1."""
+    """Ray actor that runs a replica. After a restart by Ray, it has no state, and its step is -1."""
 
     def __init__(self, threads: int) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the driver handles Ctrl-C, and stops the workers
@@ -59,13 +59,13 @@ class WorkerHandle:
     def __init__(self, rank: int, actor: Any) -> None:
         self.rank, self.actor = rank, actor
         self.pending: Any = None  # future of a worker that is (re)starting or loading its state, else None
-        self.is_loading = False  # whether `pending` awaits the state, not the start
+        self.is_loading = False  # whether `pending` is the future of load(), rather than of a start
 
 
 class WorkerGroup:
     """Context manager for `count` workers. `serialize_state` serialises the driver's replica.
 
-    Raises WorkerError if no worker is available for `patience` seconds, or if one exceeds its restarts.
+    Raises WorkerError if no worker is available for `patience` seconds, or if a worker exceeds its number of restarts.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class WorkerGroup:
         return [results[rank] for rank in range(len(shards))]
 
     def apply(self, gradient: Array, update: Update) -> None:
-        """Apply an update on every replica, asynchronously: an actor executes its tasks in order."""
+        """Apply an update on every replica asynchronously; each actor executes its tasks in order."""
         gradient_ref = self.ray.put(gradient) if gradient.nbytes > MAX_INLINE_BYTES else gradient
         for handle in self.handles:
             if handle.pending is None or handle.is_loading:  # tasks queued behind load() run after it

@@ -1,8 +1,9 @@
-"""Parameterisable probability distributions with sampling and log-densities, as for policies and latent variables.
+"""Parameterisable probability distributions with sampling and log-densities, e.g. for policies and latent variables.
 
-Names and values are those of `torch.distributions`, except for the random samples, which `minigrad.random`'s default
-generator determines. `batch_shape` is the shape of the parameters, `event_shape` that of a single sample. Gradients
-flow to the parameters through `log_prob`, `entropy` and, where available, `rsample`; `sample` is not differentiable.
+Names and values are those of `torch.distributions`, except for random samples, which are drawn from the default
+generator of `minigrad.random`. `batch_shape` is the shape of the parameters, `event_shape` that of a single sample.
+Gradients flow to the parameters through `log_prob`, `entropy` and, where available, `rsample`; `sample` is not
+differentiable.
 
 >>> import minigrad as mg
 >>> policy = Categorical(logits=mg.tensor([0.0, 0.0], requires_grad=True))

@@ -120,7 +120,7 @@ class Methods(Node):
         """Return ``beta * input + alpha * outer(vec1, vec2)``."""
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1) -> Tensor: ...
     def all(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """Test whether all elements over `dim` are nonzero; nan is."""
+        """Test whether all elements over `dim` are nonzero or nan."""
     def allclose(
         self,
         other: Tensor,
@@ -128,7 +128,7 @@ class Methods(Node):
         atol: builtins.float = 1e-08,
         equal_nan: builtins.bool = False,
     ) -> builtins.bool:
-        """Return whether `isclose` is True everywhere."""
+        """Return whether `isclose` is True for all elements."""
     def amax(self, dim: builtins.int | Sequence[builtins.int] = (), keepdim: builtins.bool = False) -> Tensor:
         """Return the maximum over `dim`, () meaning all."""
     def amin(self, dim: builtins.int | Sequence[builtins.int] = (), keepdim: builtins.bool = False) -> Tensor:
@@ -136,7 +136,7 @@ class Methods(Node):
     def aminmax(self, *, dim: builtins.int | None = None, keepdim: builtins.bool = False) -> AminmaxResult:
         """Return `amin` and `amax` along `dim`, or of all elements."""
     def any(self, dim: builtins.int | Sequence[builtins.int] | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """Test whether any element over `dim` is nonzero; nan is."""
+        """Test whether any element over `dim` is nonzero or nan."""
     def arccos(self) -> Tensor: ...
     def arccos_(self) -> Tensor: ...
     def arccosh(self) -> Tensor: ...
@@ -160,7 +160,7 @@ class Methods(Node):
     ) -> Tensor:
         """Return the indices that sort the tensor along `dim`."""
     def argwhere(self) -> Tensor:
-        """Return the indices of the nonzero elements, one per row, as `nonzero`."""
+        """Return the indices of the nonzero elements, one per row, like `nonzero`."""
     def as_strided(
         self, size: Sequence[builtins.int], stride: Sequence[builtins.int], storage_offset: builtins.int | None = None
     ) -> Tensor:
@@ -181,13 +181,14 @@ class Methods(Node):
         self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1
     ) -> Tensor: ...
     def bernoulli(self, p: builtins.float | None = None, *, generator: Generator | None = None) -> Tensor:
-        """Return samples, 0 or 1, with the probabilities in `input`, in its shape and dtype; or all with probability
-        `p`."""
+        """Return samples, 0 or 1, in the shape and dtype of `input`: 1 has the probability in `input`, or `p` if
+        given."""
     def bernoulli_(self, p: Tensor | builtins.float = 0.5, *, generator: Generator | None = None) -> Tensor:
         """Fill in-place with 1 with probability `p`, else 0; a tensor `p` broadcasts."""
     def bfloat16(self) -> Tensor: ...
     def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
-        """Count each int from 0 to the maximum of `input`, (n,): returns int64 of at least `minlength` elements."""
+        """Count how often each int from 0 to the maximum occurs in `input`, (n,), as at least `minlength` int64
+        values."""
     def bitwise_and(self, other: Any) -> Any:
         """Return the bitwise AND, ``input & other``; for bools the logical AND."""
     def bitwise_and_(self, other: Any) -> Any: ...
@@ -216,7 +217,7 @@ class Methods(Node):
     def cholesky_solve(self, input2: Tensor, upper: builtins.bool = False) -> Tensor:
         """Solve ``L @ L.mT @ X = input``, (…, n, k), for X, where L is `input2`, or its transpose if `upper`."""
     def chunk(self, chunks: builtins.int, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """Split into at most `chunks` views of equal size along `dim`, the last perhaps smaller; see `split`."""
+        """Split into at most `chunks` views of equal size along `dim`; the last may be smaller."""
     def clamp(self, min: Tensor | builtins.float | None = None, max: Tensor | builtins.float | None = None) -> Tensor:
         """Clamp `input` to [`min`, `max`], scalars or tensors; None leaves that side unbounded, and nan stays nan."""
     def clamp_(self, min: Any = None, max: Any = None) -> Tensor:
@@ -253,10 +254,10 @@ class Methods(Node):
     def cuda(self, device: Any = None) -> Tensor:
         """Move this tensor to the device "cuda"."""
     def cumprod(self, dim: builtins.int, *, dtype: DType | None = None) -> Tensor:
-        """Return the cumulative product along `dim`, in dtypes as for `sum`."""
+        """Return the cumulative product along `dim`; dtypes are as in `sum`."""
     def cumprod_(self, dim: builtins.int, *, dtype: DType | None = None) -> Tensor: ...
     def cumsum(self, dim: builtins.int, *, dtype: DType | None = None) -> Tensor:
-        """Return the cumulative sum along `dim`, in dtypes as for `sum`."""
+        """Return the cumulative sum along `dim`; dtypes are as in `sum`."""
     def cumsum_(self, dim: builtins.int, *, dtype: DType | None = None) -> Tensor: ...
     @property
     def data(self) -> Tensor:
@@ -433,7 +434,7 @@ class Methods(Node):
     def kron(self, other: Tensor) -> Tensor:
         """Return the Kronecker product: `input` with each element replaced by its product with `other`."""
     def kthvalue(self, k: builtins.int, dim: builtins.int = -1, keepdim: builtins.bool = False) -> SortResult:
-        """Return the `k`-th smallest element along `dim`, from 1, and its index."""
+        """Return the `k`-th smallest element along `dim`, counting from 1, and its index."""
     def le(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def lerp(self, b: Tensor | builtins.float, c: Tensor | builtins.float, /) -> Tensor: ...
     def lerp_(self, b: Tensor | builtins.float, c: Tensor | builtins.float, /) -> Tensor: ...
@@ -484,8 +485,8 @@ class Methods(Node):
         """Return the matrix product over the last two dimensions; the leading batch dimensions are broadcast."""
     @overload
     def max(self, dim: Tensor | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """Return the maximum of all elements, like `amax`, or along one `dim` an `ValuesIndices` of values and
-        indices."""
+        """Return the maximum of all elements, like `amax`, or a `ValuesIndices` of values and indices along one
+        `dim`."""
     @overload
     def max(self, dim: builtins.int, keepdim: builtins.bool = False) -> ValuesIndices: ...
     def maximum(self, b: Tensor | builtins.float, /) -> Tensor: ...
@@ -500,12 +501,12 @@ class Methods(Node):
         """Return the mean over `dim`, nan if it is empty."""
     @overload
     def median(self, dim: None = None) -> Tensor:
-        """Return the median of all elements, the lower of two; along `dim`, a `SortResult` with the index."""
+        """Return the median of all elements, or along `dim` a `SortResult` of medians and indices."""
     @overload
     def median(self, dim: builtins.int, keepdim: builtins.bool = False) -> SortResult: ...
     @overload
     def min(self, dim: Tensor | None = None, keepdim: builtins.bool = False) -> Tensor:
-        """Return the minimum of all elements, like `amin`, or an `ValuesIndices` along one `dim`; see `max`."""
+        """Return the minimum of all elements, like `amin`, or a `ValuesIndices` along one `dim`; see `max`."""
     @overload
     def min(self, dim: builtins.int, keepdim: builtins.bool = False) -> ValuesIndices: ...
     def minimum(self, b: Tensor | builtins.float, /) -> Tensor: ...
@@ -568,7 +569,7 @@ class Methods(Node):
         """Return a view of `length` elements along `dim`, starting at `start`."""
     @property
     def nbytes(self) -> builtins.int:
-        """The size of all elements in bytes; elements that share memory, as after `expand`, count repeatedly."""
+        """The size of all elements in bytes; elements that share memory, as after `expand`, are counted repeatedly."""
     def ndimension(self) -> builtins.int:
         """Return the number of dimensions."""
     def ne(self, b: Tensor | builtins.float, /) -> Tensor: ...
@@ -631,7 +632,7 @@ class Methods(Node):
     def prod(
         self, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, dtype: DType | None = None
     ) -> Tensor:
-        """Return the product over `dim`, or of all elements, in dtypes as for `sum`."""
+        """Return the product over `dim`, or of all elements; dtypes are as in `sum`."""
     def quantile(
         self, q: Any, dim: builtins.int | None = None, keepdim: builtins.bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
@@ -661,8 +662,7 @@ class Methods(Node):
         *,
         output_size: builtins.int | None = None,
     ) -> Tensor:
-        """Repeat each element along `dim`, by default of the flattened tensor, `repeats` times: one count or one for
-        each."""
+        """Repeat each element `repeats` times along `dim`, by default of the flattened tensor."""
     def reshape(self, *shape_args: Any, shape: Sequence[builtins.int] | None = None) -> Tensor:
         """Return `input` with `shape`, in which one -1 is inferred: a view if the strides allow it, otherwise a
         copy."""
@@ -673,7 +673,7 @@ class Methods(Node):
     ) -> Tensor:
         """Roll the tensor by `shifts` along `dims`; elements shifted past the end wrap around to the start."""
     def rot90(self, k: builtins.int = 1, dims: Sequence[builtins.int] = (0, 1)) -> Tensor:
-        """Rotate by `k` times 90 degrees in the plane of two `dims`, from the first to the second."""
+        """Rotate `k` times by 90 degrees in the plane of two `dims`, from the first towards the second."""
     def round(self, *, decimals: builtins.int = 0) -> Tensor:
         """Round to the nearest integer, half to even, or to `decimals` decimal places (before the point if
         negative)."""
@@ -699,8 +699,7 @@ class Methods(Node):
         self, dim: builtins.int, index: Tensor, src: Tensor, reduce: str, *, include_self: builtins.bool = True
     ) -> Tensor: ...
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
-        """Return a view of the slice at `index` along `dim`, without that dimension; a negative one counts from the
-        end."""
+        """Return a view of slice `index` along `dim`, without that dimension; a negative index counts from the end."""
     def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
         """Return a copy with ``input.select(dim, index)`` replaced by `src`."""
     def sigmoid(self) -> Tensor: ...
@@ -739,7 +738,8 @@ class Methods(Node):
     ) -> SortResult:
         """Sort along `dim`; return the values and their indices."""
     def split(self, split_size: builtins.int | Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """Split into views along `dim`; see `functional.split`, whose `split_size_or_sections` is `split_size` here."""
+        """Split into views along `dim`; see `functional.split`, where `split_size` is named
+        `split_size_or_sections`."""
     def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """Split into views of `split_sizes` along `dim`; see `split`."""
     def sqrt(self) -> Tensor: ...
@@ -747,7 +747,7 @@ class Methods(Node):
     def square(self) -> Tensor: ...
     def square_(self) -> Tensor: ...
     def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
-        """Return a view without the dimensions of size 1, or without those of them in `dim`."""
+        """Return a view without the dimensions of size 1; with `dim`, only those in `dim` are removed."""
     def squeeze_(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         """Remove dimensions of size 1 in place, all or those in `dim`."""
     def std(
@@ -804,8 +804,7 @@ class Methods(Node):
     def tensor_split(
         self, indices_or_sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = 0
     ) -> tuple[Tensor, ...]:
-        """Split into views along `dim`: that many parts, the first ones larger by one if needed, or before each
-        index."""
+        """Split into views along `dim`: into an int number of parts, or before each of a sequence of indices."""
     def tile(self, *dim_args: Any, dims: Sequence[builtins.int] | None = None) -> Tensor:
         """Repeat `input` like `repeat`, with `dims` padded with 1 on the left."""
     def to(
@@ -848,7 +847,7 @@ class Methods(Node):
     def type_as(self, other: Tensor) -> Tensor:
         """Convert this tensor to the dtype of `other`."""
     def unbind(self, dim: builtins.int = 0) -> tuple[Tensor, ...]:
-        """Return the slices along `dim`, without it, as views."""
+        """Return views of the slices along `dim`, without this dimension."""
     def unflatten(self, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
         """Return a view with dimension `dim` expanded to `sizes`, in which one -1 is inferred."""
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:

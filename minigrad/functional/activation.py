@@ -1,4 +1,4 @@
-"""Activation functions with PyTorch's signatures. `operations` registers single operations, such as `relu`."""
+"""Activation functions with PyTorch's signatures. Single operations, such as `relu`, are registered in `operations`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """Sample from the Gumbel-softmax distribution: return softmax((logits + noise) / `tau`) along `dim`.
 
-    The noise is Gumbel, -log of exponential samples, so the argmax is a sample from softmax(logits). With `hard` the
+    The Gumbel noise is -log of exponential samples, so the argmax is a sample from softmax(logits). With `hard` the
     result is one-hot and has the gradient of the soft sample. `eps` is ignored, as in PyTorch. Jang et al. 2017, eq. 2;
     Maddison et al. 2017.
     """
@@ -79,7 +79,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 @register
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """Shrink `input` toward 0 by `lambd`; smaller values become 0. Raises ArgumentError if `lambd` is negative."""
+    """Shrink `input` toward 0 by `lambd`; elements closer to 0 than that become 0. Raises ArgumentError if `lambd` is
+    negative."""
     if lambd < 0:
         raise ArgumentError(f"softshrink: lambd must be greater than or equal to 0, but got {lambd}.")
     x = check_floating(input, "softshrink")
@@ -94,7 +95,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 @register
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """Return `input`, with `value` where it is not above `threshold`.
+    """Return `input`, with elements that do not exceed `threshold` replaced by `value`.
 
     Raises DTypeError if the dtype of `input` cannot represent `value`.
     """
@@ -118,8 +119,8 @@ def gelu(input: Any, approximate: str = "none") -> Any:
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """Return ``log(1 + exp(beta * input)) / beta``, a smooth ReLU; `input` where beta * input exceeds `threshold`.
 
-    From 20 on the two differ by less than 1e-8: a `threshold` of 20 or more, which PyTorch needs to avoid overflow,
-    has no effect here.
+    For ``beta * input`` of 20 or more, the two differ by less than 1e-8, so a `threshold` of at least 20, which PyTorch
+    needs to avoid overflow, has no effect here.
     """
     scaled = input if beta == 1 else input * beta
     soft = ops.softplus(scaled) if beta == 1 else ops.softplus(scaled) / beta

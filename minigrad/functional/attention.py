@@ -41,13 +41,13 @@ def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -
 
 @register(method=True)
 def log_softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
-    """Return ``log(softmax(input))`` along `dim`, without underflow of the softmax. Raises as `softmax`."""
+    """Return ``log(softmax(input))`` along `dim`, without underflow of the softmax. Raises errors like `softmax`."""
     return _softmax("log_softmax", cast_tensor(input, dtype, "log_softmax"), dim)
 
 
 @register
 def softmin(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
-    """Return ``softmax(-input)`` along `dim`. Raises as `softmax`."""
+    """Return ``softmax(-input)`` along `dim`. Raises the same errors as `softmax`."""
     return _softmax("softmax", -check_floating(cast_tensor(input, dtype, "softmin"), "softmin"), dim, "softmin")
 
 
@@ -65,11 +65,11 @@ def scaled_dot_product_attention(
     """Return ``softmax(scale * query @ key.T + attn_mask) @ value``, scaled dot-product attention. Vaswani et al. 2017.
 
     `query` has shape (…, L, E), `key` (…, S, E) and `value` (…, S, V); the result has (…, L, V). Batch dimensions …
-    broadcast. `scale` defaults to 1 / sqrt(E). `attn_mask` broadcasts to (…, L, S): bool, where True takes part, or
-    floating point, which is added to the scores. With `is_causal` query l attends only to keys 0 to l. A query that
-    attends to no key gets zeros. Each weight is dropped with probability `dropout_p`, whether the model is training or
-    not. With `enable_gqa` dimension -3 holds the heads, and each head of key and value serves several consecutive heads
-    of query.
+    broadcast. `scale` defaults to 1 / sqrt(E). `attn_mask` broadcasts to (…, L, S). If bool, True marks the keys to
+    attend to; if floating point, it is added to the scores. With `is_causal` query l attends only to keys 0 to l. The
+    result for a query that attends to no key is zero. Each weight is dropped with probability `dropout_p`, whether the
+    model is training or not. With `enable_gqa`, dimension -3 is the head dimension, and each head of key and value is
+    shared by several consecutive heads of query.
 
     Raises ShapeError for sizes that do not match, DTypeError for dtypes that differ or are not floating point, and
     ArgumentError for both a mask and `is_causal`, or an invalid probability.

@@ -156,7 +156,7 @@ def reshape_to(x: Tensor, shape: Shape) -> Tensor:
 
 
 def at_least_1d(x: Tensor) -> Tensor:
-    """Return `x`, as a vector of one element if it is 0-d."""
+    """Return `x`, reshaped to (1,) if it is 0-d."""
     return x if x.ndim else reshape_to(x, (1,))
 
 
@@ -219,7 +219,7 @@ def _is_int_sequence(value: Any) -> bool:
 
 
 def to_int_tuple(value: Any, count: int, op: str, argument: str, minimum: int = 0) -> Shape:
-    """Return `value`, one int or one for each of `count` dimensions, as a tuple of `count`."""
+    """Return `value`, one int or one int for each of `count` dimensions, as a tuple of `count` ints."""
     if value.__class__ is int and value >= minimum:
         return (value,) * count
     sizes = value if isinstance(value, Sequence) else (value,)
@@ -234,7 +234,7 @@ def to_int_tuple(value: Any, count: int, op: str, argument: str, minimum: int = 
 
 
 def parse_int_args(op: str, args: Any, keyword: Any = None) -> Shape:
-    """Return ints that were passed one by one, as one sequence, or by keyword."""
+    """Return ints that were passed as separate arguments, as one sequence, or by keyword."""
     is_single = len(args) == 1 and not hasattr(args[0], "__index__")
     items = keyword if keyword is not None else args[0] if is_single else args
     try:
@@ -252,8 +252,8 @@ def check_option(value: Any, options: Sequence[Any], op: str, argument: str) -> 
 
 
 def check_number(value: Any, op: str, argument: str, integer: bool = False) -> None:
-    """Raise DTypeError unless `value` converts to a float, as a 0-d tensor or a Value does; with `integer`, to an
-    int."""
+    """Raise DTypeError unless `value` can be converted to a float, like a 0-d tensor or a Value, or to an int if
+    `integer`."""
     if not hasattr(value, "__index__" if integer else "__float__"):
         raise DTypeError(
             f"{op}: {argument}={value!r} is {describe_type(value)}, not {'an int' if integer else 'a number'}."
@@ -271,7 +271,7 @@ def check_probability(value: float, op: str, argument: str) -> None:
 
 
 def check_images(x: Any, dims: Sequence[str], op: str, empty: str = "N") -> None:
-    """Raise ShapeError unless `x` has `dims`, the first optional; only the sizes of those in `empty` may be 0."""
+    """Raise ShapeError unless `x` has dimensions `dims`; the first is optional, and only those in `empty` may be 0."""
     sizes = zip(check_tensor(x, op).shape[::-1], dims[::-1], strict=False)
     if x.ndim not in (len(dims), len(dims) - 1) or any(not size and dim not in empty for size, dim in sizes):
         batched, unbatched = (f"({', '.join(names)})" for names in (dims, dims[1:]))
@@ -285,7 +285,7 @@ DATA_FORMATS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC")}  # by number of spatial 
 
 
 def to_channels_first(x: Any, spatial_dims: int, data_format: str, op: str, empty: str = "N") -> Tensor:
-    """Return the images `x`, batched or not, with `data_format` converted to channels first."""
+    """Convert images `x`, batched or not, from `data_format` to channels first."""
     check_option(data_format, DATA_FORMATS[spatial_dims], op, "data_format")
     check_images(x, data_format, op, empty)
     return cast(Tensor, x.movedim(-1, -1 - spatial_dims) if data_format.endswith("C") else x)

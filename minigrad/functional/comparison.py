@@ -35,7 +35,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
 
 @register(method=True)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """Return whether `isclose` is True everywhere."""
+    """Return whether `isclose` is True for all elements."""
     return bool(ops.all(isclose(input, other, rtol, atol, equal_nan), dim=None, keepdim=False))
 
 

@@ -1,8 +1,8 @@
 """Convolution, transposed convolution, unfold and fold, with PyTorch's signatures.
 
-The functions check shapes and convert operands to images (N, C, H, W). A setting is an int, or one per spatial
-dimension. They raise ShapeError for shapes and settings that do not match, DTypeError for dtypes that differ, and
-ArgumentError for invalid options.
+The functions check shapes and convert operands to images (N, C, H, W). A setting is one int, or one int per spatial
+dimension. The functions raise ShapeError for shapes and settings that do not match, DTypeError for dtypes that differ,
+and ArgumentError for invalid options.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ def conv2d(
 
     `input` is (N, C, H, W), or (C, H, W) unbatched; `weight` (out, C / groups, kH, kW), `bias` (out,). The result is
     (N, out, oH, oW) with oH = (H + 2 padding - dilation (kH - 1) - 1) // stride + 1. `stride` is the window's step,
-    `dilation` the spacing of its elements, `padding` the zeros added on each side: "valid" adds none, "same" keeps the
-    size, with an odd zero at the end. `groups` splits input and output channels into groups that are convolved
-    separately. With ``data_format="NHWC"`` input and result are channels last; `weight` is unchanged.
+    `dilation` the spacing of its elements, `padding` the zeros added on each side: "valid" adds none, "same" preserves
+    the size, with any odd zero added at the end. `groups` splits input and output channels into groups that are
+    convolved separately. With ``data_format="NHWC"`` input and result are channels last; `weight` is unchanged.
 
     Raises ShapeError for channels or groups that do not match, or a window larger than the padded image; DTypeError for
     operands of different dtypes; ArgumentError for "same" with a stride.
@@ -114,9 +114,9 @@ def conv_transpose2d(
 ) -> Tensor:
     """Apply a 2-d transposed convolution, the gradient of `conv2d` with respect to its input, plus bias.
 
-    `input` is (N, C, H, W) or (C, H, W), `weight` (C, out / groups, kH, kW), `bias` (out,). The result has
-    oH = (H - 1) stride - 2 padding + dilation (kH - 1) + output_padding + 1 rows. A strided conv2d maps several input
-    sizes to the same output size; `output_padding` selects one of them. Raises as `conv2d`, and ShapeError unless
+    `input` is (N, C, H, W) or (C, H, W), `weight` (C, out / groups, kH, kW), `bias` (out,). The result has oH = (H - 1)
+    stride - 2 padding + dilation (kH - 1) + output_padding + 1 rows. A strided conv2d maps several input sizes to the
+    same output size; `output_padding` selects one of them. Raises the same errors as `conv2d`, and ShapeError unless
     `output_padding` is smaller than either stride or dilation.
 
     >>> from minigrad.functional.creation import ones
@@ -150,8 +150,8 @@ def fold(
 ) -> Tensor:
     """Sum columns, as returned by `unfold`, into images of `output_size` (H, W) at the positions of their windows.
 
-    (N, C kH kW, oH oW) gives (N, C, H, W); N is optional. Raises ShapeError if the number of columns, or their length,
-    does not match.
+    The input (N, C kH kW, oH oW) becomes (N, C, H, W); N is optional. Raises ShapeError if the number of columns, or
+    their length, does not match.
     """
     window = _make_window("fold", to_int_tuple(kernel_size, 2, "fold", "kernel_size", 1), stride, padding, dilation)
     size, window_size = to_int_tuple(output_size, 2, "fold", "output_size", 1), prod(window.size)
@@ -270,13 +270,13 @@ def _restore_layout(y: Tensor, ndim: int, input: Tensor, data_format: str) -> Te
 
 
 def _make_window(name: str, size: Shape, stride: Ints, padding: Ints | str, dilation: Ints) -> Window:
-    """Return the settings of `name` as a Window, cached if each is an int or an option."""
+    """Return the settings of function `name` as a Window; it is cached if each setting is an int or a string."""
     is_cacheable = stride.__class__ is int and dilation.__class__ is int and padding.__class__ in (int, str)
     return (_build_window_cached if is_cacheable else _build_window)(name, size, stride, padding, dilation)
 
 
 def _build_window(name: str, size: Shape, stride: Ints, padding: Ints | str, dilation: Ints) -> Window:
-    """Return the Window of these settings; a 1-d window has one row."""
+    """Build a Window from these settings; a 1-d window has one row."""
     n = len(size)
     size = (1,) * (2 - n) + size
     strides, dilations = _per_axis(name, "stride", stride, n, 1), _per_axis(name, "dilation", dilation, n, 1)
@@ -309,5 +309,5 @@ def _output_size(name: str, size: Shape, window: Window) -> Shape:
 
 
 def _per_axis(name: str, argument: str, value: Any, n: int, minimum: int) -> tuple[int, ...]:
-    """Return a setting as one int per dimension of an image; where `n` is 1 the rows get `minimum`."""
+    """Return a setting as one int per image dimension; if `n` is 1, the value for the rows is `minimum`."""
     return (minimum,) * (2 - n) + to_int_tuple(value, n, name, argument, minimum)

@@ -1,4 +1,4 @@
-"""Counts and distinct elements, with PyTorch's signatures, computed by sorting and scatter_add. No gradients."""
+"""Counts and distinct elements, with PyTorch's signatures, computed by sorting and scatter_add, without gradients."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from minigrad.functional.sorting import argsort, sort
 
 @register(method=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """Count each int from 0 to the maximum of `input`, (n,): returns int64 of at least `minlength` elements.
+    """Count how often each int from 0 to the maximum occurs in `input`, (n,), as at least `minlength` int64 values.
 
-    With `weights`, (n,), sum them instead, in their dtype if it is floating point, else in float64. Raises DTypeError
-    for floating-point `input`, and ShapeError for another shape or a negative int.
+    With `weights`, (n,), sum the weights of each int instead, in their dtype if it is floating point, else in float64.
+    Raises DTypeError for floating-point `input`, and ShapeError for another shape or a negative int.
 
     >>> import minigrad as mg
     >>> mg.bincount(mg.tensor([2, 0, 2])).tolist()
@@ -56,8 +56,9 @@ def unique(
     """Return the distinct elements of `input` in ascending order, or along `dim` its distinct slices.
 
     Slices are ordered lexicographically. NaNs are not equal: each is distinct. `sorted` has no effect. With
-    `return_inverse` also return the index of each element (of each slice: (n,)) in the result, with `return_counts` how
-    often each occurs, as a tuple. Raises ShapeError for a `dim` out of range, or slices without elements.
+    `return_inverse`, also return the index in the result of each element, or of each slice, (n,); with `return_counts`,
+    also how often each occurs. Several results are returned as a tuple. Raises ShapeError for a `dim` out of range, or
+    slices without elements.
 
     >>> import minigrad as mg
     >>> mg.unique(mg.tensor([2.0, 5.0, 2.0]), return_counts=True)
@@ -70,7 +71,7 @@ def unique(
         return _drop_duplicates(input, None, values, order, return_inverse, return_counts)
     rows = _slices_as_rows(input, dim, "unique")
     order = arange(rows.shape[0], device=rows.device)
-    for column in range(rows.shape[1] - 1, -1, -1):  # stable sorts, so the first column has priority
+    for column in range(rows.shape[1] - 1, -1, -1):  # the sorts are stable, so the first column has priority
         order = order[argsort(rows[:, column][order])]
     return _drop_duplicates(input, dim, rows[order], order, return_inverse, return_counts)
 
@@ -102,7 +103,7 @@ def _slices_as_rows(input: Tensor, dim: Any, op: str) -> Tensor:
 
 
 def _drop_duplicates(input: Tensor, dim: int | None, rows: Tensor, order: Tensor, inverse: bool, counts: bool) -> Any:
-    """Drop consecutive duplicates from `rows`, which are elements or slices of `input` in `order`."""
+    """Drop consecutive duplicates from `rows`, the elements or slices of `input` sorted by `order`."""
     differs = rows[1:] != rows[:-1]
     is_first = cat([ones_like(order[:1]) != 0, any(differs, 1) if differs.ndim > 1 else differs])
     group_index = cumsum(is_first, 0) - 1
@@ -121,7 +122,7 @@ def _drop_duplicates(input: Tensor, dim: int | None, rows: Tensor, order: Tensor
 
 @register
 def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Test whether each element is in `test_elements`, or with `invert` is not. Compares all pairs."""
+    """Test whether each element is in `test_elements`, or is not in it if `invert`. Compares all pairs."""
     candidates = reshape_to(check_tensor(test_elements, "isin"), (numel(test_elements.shape),))
     result = any(check_tensor(elements, "isin")[..., None] == candidates, -1)
     return cast(Tensor, OPS["logical_not"](result) if invert else result)

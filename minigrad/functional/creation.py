@@ -70,9 +70,9 @@ def tensor(data: Any, *, dtype: DType | None = None, device: str | None = None, 
 
 
 def as_tensor(data: Any, dtype: DType | None = None, device: str | None = None) -> Tensor:
-    """Convert `data` to a tensor without a copy if possible: return a tensor itself, share the memory of an array.
+    """Convert `data` to a tensor without a copy if possible: return a tensor as is, and share an array's memory.
 
-    Raises as `tensor`.
+    Raises the same errors as `tensor`.
     """
     target_device = check_device(device, "as_tensor")
     if isinstance(data, Tensor):
@@ -90,7 +90,7 @@ def asarray(
 ) -> Tensor:
     """Convert `obj` to a detached tensor. `copy` True always copies, False never does, None copies only if needed.
 
-    Raises DTypeError if a copy is needed and `copy` is False, and as `tensor`.
+    Raises DTypeError if a copy is needed and `copy` is False, and the same errors as `tensor`.
     """
     out = as_tensor(obj.detach() if isinstance(obj, Tensor) else obj, dtype, device)
     shared = isinstance(obj, Tensor | np.ndarray) and np.may_share_memory(
@@ -142,7 +142,7 @@ def full(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Create a tensor of shape `size` filled with `fill_value`, whose dtype is the default.
+    """Create a tensor of shape `size` filled with `fill_value`; `dtype` defaults to the dtype of this value.
 
     Raises DTypeError if `dtype` cannot represent the value.
 
@@ -199,7 +199,7 @@ def eye(
     device: str | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Create an (n, m) matrix, square without `m`, with ones on the diagonal and zeros elsewhere."""
+    """Create an (n, m) matrix with ones on the diagonal and zeros elsewhere; `m` defaults to `n`."""
     rows, columns = _check_size("eye", device, (n, n if m is None else m))
     with convert_memory_errors("eye"):
         return _tensor_from_array(np.eye(rows, columns, dtype=dtype_name(dtype)), device, requires_grad, "eye")
@@ -219,9 +219,9 @@ def arange(
 ) -> Tensor:
     """Create a 1-d tensor of ``ceil((end - start) / step)`` values from `start` to `end`, exclusive, by `step`.
 
-    ``arange(end)`` starts at 0. The dtype is int64 if all arguments are ints. For an integer `dtype` start and step are
-    truncated to integers first, for int64 the end too, as in PyTorch. Raises ArgumentError if `step` is 0 or has the
-    wrong sign, or the range is infinite, and DTypeError for bools.
+    ``arange(end)`` starts at 0. The dtype is int64 if all arguments are ints. For an integer `dtype`, start and step
+    are first truncated to integers, and for int64 so is the end, as in PyTorch. Raises ArgumentError if `step` is 0 or
+    has the wrong sign, or the range is infinite, and DTypeError for bools.
 
     >>> arange(5).tolist(), arange(1, 2, 0.5).tolist()
     ([0, 1, 2, 3, 4], [1.0, 1.5])

@@ -17,8 +17,8 @@ def diff(
 ) -> Tensor:
     """Compute the `n`-th difference of consecutive elements along `dim`; for bools, the XOR.
 
-    `prepend` and `append` are concatenated to `input` first; their shapes match except in `dim`. Raises ShapeError for
-    a 0-d `input` or a negative `n`.
+    `prepend` and `append` are first concatenated to `input`; their shapes must match except along `dim`. Raises
+    ShapeError for a 0-d `input` or a negative `n`.
 
     >>> import minigrad as mg
     >>> mg.diff(mg.tensor([1, 4, 9]), prepend=mg.tensor([0])).tolist()
@@ -43,7 +43,7 @@ def diff(
 
 @register
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
-    """Integrate `y` along `dim` by the trapezoidal rule; its samples are `dx` apart or at `x`."""
+    """Integrate `y` along `dim` by the trapezoidal rule. The sample points are `x`, or have spacing `dx`."""
     k = check_nonscalar_dim(y, dim, "trapezoid")
     count = max(y.shape[k] - 1, 0)
     pairs = narrow(y, k, min(1, y.shape[k]), count) + narrow(y, k, 0, count)

@@ -19,9 +19,9 @@ from minigrad.functional.elementwise import where
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero each element with probability `p` in training, and scale the others by 1 / (1 - p), preserving the mean.
 
-    Otherwise, and for p = 0, return `input` itself. The default generator of `minigrad.random` samples the mask; its
-    seed makes it reproducible. Srivastava et al. 2014. Unlike in PyTorch, a dropped infinite value becomes 0, not nan.
-    Raises ArgumentError for an invalid probability, DTypeError for ints and bools.
+    Outside training, and for p = 0, return `input` itself. The mask is drawn from the default generator of
+    `minigrad.random`, whose seed makes it reproducible. Srivastava et al. 2014. Unlike in PyTorch, a dropped infinite
+    value becomes 0, not nan. Raises ArgumentError for an invalid probability, DTypeError for ints and bools.
     """
     check_probability(p, "dropout", "p")
     if not training or p == 0:
@@ -29,7 +29,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     x = check_floating(input, "dropout")
     key, offset = random.default_generator.key_for(x.numel())
     attrs = {"p": apply(float, p), "key": key}
-    if offset:  # rows of a batch: draw as the kernel does, from this offset of the stream
+    if offset:  # rows of a batch: draw the kernel's values, starting at this offset of the stream
         stream = random.Generator(key)
         stream.draw(offset)
         samples = random.rand(x.shape, generator=stream, dtype=float32, device=x.device)
@@ -50,7 +50,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Apply `dropout` to entire channels of (N, C, H, W). Tompson et al. 2015.
 
-    A 3-d input is (N, C, L), as in PyTorch, not a single image: pass that as x[None].
+    A 3-d input is interpreted as (N, C, L), as in PyTorch; pass a single image as x[None].
     """
     return _channel_dropout("dropout2d", input, (3, 4), p, training, inplace)
 
@@ -60,9 +60,9 @@ _SELU_MIN = -1.7580993408473766  # limit of SELU at -inf, -scale · α, Klambaue
 
 @register
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Apply dropout for `selu`: in training, dropped elements get its minimum, which preserves mean 0 and variance 1.
+    """Apply dropout for `selu`: in training, set dropped elements to its minimum, preserving mean 0 and variance 1.
 
-    Klambauer, Unterthiner, Mayr, Hochreiter 2017, "Self-normalizing neural networks". Raises as `dropout`.
+    Klambauer, Unterthiner, Mayr, Hochreiter 2017, "Self-normalizing neural networks". Raises errors like `dropout`.
     """
     return _alpha_dropout("alpha_dropout", input, check_tensor(input, "alpha_dropout").shape, p, training, inplace)
 

@@ -24,7 +24,7 @@ def einsum(*args: Any) -> Tensor:
     Without "->" the output has the dimensions of "...", then the letters that occur once, in alphabetical order. Lists
     of ints may replace letters: ``einsum(a, [0, 1], b, [1, 2], [0, 2])``. Operands are contracted from left to right.
 
-    Raises ShapeError for an equation that does not match the operands, and DTypeError for operands of several dtypes.
+    Raises ShapeError for an equation that does not match the operands, and DTypeError for operands of different dtypes.
 
     >>> import minigrad as mg
     >>> einsum("ij->j", mg.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
@@ -54,7 +54,8 @@ def einsum(*args: Any) -> Tensor:
 
 
 def _parse_sublists(args: Sequence[Any]) -> list[Any]:
-    """Return equation and operands of alternating tensors and lists of ints; a last unpaired list is the output."""
+    """Convert alternating tensors and lists of ints to an equation and operands; a final unpaired list is the
+    output."""
     count = len(args) // 2
 
     def to_subscripts(sublist: Sequence[Any]) -> str:
@@ -72,7 +73,8 @@ def _parse_sublists(args: Sequence[Any]) -> list[Any]:
 
 
 def _ellipsis_labels(name: str, x: Tensor, equation: str) -> str:
-    """Return labels, which a user cannot write, for the dimensions of `x` that "..." covers in `name`."""
+    """Return labels for the dimensions of `x` that "..." covers in `name`; user equations cannot contain these
+    labels."""
     letters = name.replace("...", "", 1)
     invalid = [k for k in letters if k not in ascii_letters]
     if invalid:
@@ -87,7 +89,7 @@ def _ellipsis_labels(name: str, x: Tensor, equation: str) -> str:
 
 
 def _contract(operands: Sequence[Tensor], names: Sequence[str], output: str, error_prefix: str) -> Tensor:
-    """Return the sum of products over labelled dimensions, of one dtype; sizes of 1 broadcast."""
+    """Return the sum of products over labelled dimensions. The operands have one dtype; sizes of 1 broadcast."""
     sizes: dict[str, int] = {}
     for x, name in zip(operands, names, strict=True):
         for k, size in zip(name, x.shape, strict=True):
@@ -115,7 +117,7 @@ def _contract(operands: Sequence[Tensor], names: Sequence[str], output: str, err
 
 
 def _take_diagonals(x: Tensor, name: str, sizes: dict[str, int], error_prefix: str) -> tuple[Tensor, str]:
-    """Return `x` with each letter once, and without dimensions of size 1 that would broadcast."""
+    """Return `x` and its labels, with each letter once, and without dimensions of size 1 that would broadcast."""
     for k in dict.fromkeys(name):
         while name.count(k) > 1:
             i = name.index(k)
@@ -143,9 +145,9 @@ def _sum_out(x: Tensor, name: str, kept_dims: set[str]) -> tuple[Tensor, str]:
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """Contract the last `dims` dimensions of `a` with the first `dims` of `b`, in order.
 
-    If `dims` is a pair of lists, contract those of `a` in the first with those of `b` in the second. The result has the
-    other dimensions of `a`, then those of `b`. Raises ShapeError if sizes differ, unless one is 1, and DTypeError if
-    dtypes differ.
+    If `dims` is a pair of lists, contract the dimensions of `a` in the first with those of `b` in the second. The
+    result has the remaining dimensions of `a`, followed by those of `b`. Raises ShapeError if sizes differ, unless one
+    is 1, and DTypeError if dtypes differ.
     """
     check_same_dtype("tensordot", a=check_tensor(a, "tensordot", "a"), b=check_tensor(b, "tensordot", "b"))
     if isinstance(dims, int):

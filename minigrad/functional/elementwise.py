@@ -223,7 +223,7 @@ def logaddexp2(input: Any, other: Any) -> Tensor:
     """Return ``log2(2**input + 2**other)`` without overflow."""
     a, b = promote_operands("logaddexp2", input=input, other=other)
     input_is_larger = a >= b
-    # Unlike maximum, unambiguous derivatives in a tie.
+    # Unlike maximum, this has unambiguous derivatives in a tie.
     high, low = where(input_is_larger, a, b), where(input_is_larger, b, a)
     difference = where(ops.logical_and(high == low, ops.isinf(high)), 0.0, low - high)  # inf - inf is nan
     return cast(Tensor, high + ops.softplus(difference * math.log(2.0)) / math.log(2.0))

@@ -31,8 +31,8 @@ def embedding(
 ) -> Tensor:
     """Look up the rows of `weight`, (n, m), at the indices `input`, (…): returns (…, m).
 
-    The row at `padding_idx` gets no gradient. With `max_norm`, rows that are looked up and exceed that norm, of order
-    `norm_type`, are first scaled down to it in place. `scale_grad_by_freq` divides the gradient of each row by its
+    The row at `padding_idx` gets no gradient. With `max_norm`, rows that are looked up are first scaled down in place
+    to this norm, of order `norm_type`, if they exceed it. `scale_grad_by_freq` divides the gradient of each row by its
     frequency in `input`. Raises ShapeError if `weight` is not 2-d or `padding_idx` is out of range, ArgumentError for
     `sparse`, which is not supported.
     """
@@ -88,10 +88,10 @@ def embedding_bag(
     """Reduce the rows of `weight`, (n, m), in each of B bags by "mean", "sum" or "max": (B, m), 0 for an empty bag.
 
     `input` has one bag per row, (B, N), or is 1-d with the start of each bag in `offsets`, (B,); with
-    `include_last_offset` the last offset is the end. `per_sample_weights` has the shape of `input` and requires "sum".
-    Indices equal to `padding_idx` are ignored. `max_norm` and `scale_grad_by_freq` are those of `embedding`; the latter
-    requires "mean" or "sum". Raises ShapeError if `offsets` and `input` do not match, and ArgumentError for
-    incompatible options.
+    `include_last_offset`, the last offset is the end of the last bag. `per_sample_weights` has the shape of `input` and
+    requires "sum". Indices equal to `padding_idx` are ignored. `max_norm` and `scale_grad_by_freq` are those of
+    `embedding`; the latter requires "mean" or "sum". Raises ShapeError if `offsets` and `input` do not match, and
+    ArgumentError for incompatible options.
 
     >>> import minigrad as mg
     >>> table = mg.tensor([[1.0], [2.0], [4.0]])
@@ -125,7 +125,7 @@ def embedding_bag(
 
 
 def _assign_bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[int, Tensor]:
-    """Return the number of bags, and the bag of each index."""
+    """Return the number of bags, and the bag to which each index belongs."""
     if input.ndim not in (1, 2) or (input.ndim == 1) is (offsets is None):
         raise ShapeError(
             f"embedding_bag: got input of shape {input.shape} {'with' if offsets is not None else 'without'} offsets.\n"

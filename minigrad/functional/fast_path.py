@@ -1,9 +1,9 @@
-"""Fast path for elementwise operations on tensors: `Tensor._compute_new` specialised, in fewer steps.
+"""Fast path for elementwise operations on tensors: `Tensor._compute_new`, specialised to fewer steps.
 
-It runs if no listener is active and no operand needs conversion. Without it the 200 small operations of
-`benchmarks/bench_eager.py`, forward and backward, take 1.5 times as long and miss the benchmark's bar: on eight
-elements NumPy takes a third of a microsecond, and dispatch ten times that. tests/functional/test_fast_path.py checks
-that both paths give identical bits, for every operation and order.
+It is used if no listener is active and no operand needs conversion. Without it, the 200 small operations of
+`benchmarks/bench_eager.py`, forward and backward, take 1.5 times as long and exceed the benchmark's limit: for eight
+elements, NumPy takes a third of a microsecond, and general dispatch ten times as long.
+tests/functional/test_fast_path.py checks that both paths return identical bits for every operation and order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Apply = Callable[..., Any]
 FAST_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 _NO_ATTRS: Mapping[str, Any] = {}
 _FALLBACK_ERRORS = (ValueError, OverflowError, RuntimeError, KeyError, MemoryError, AttributeError, ImportError)
-"""Errors of shapes, sizes, nested kernels, missing kernels, memory or imports: the general path reports which."""
+"""Errors caused by shapes, sizes, nested or missing kernels, memory or imports. The general path reports the cause."""
 
 
 def build_fast_path(op: Op) -> Apply | None:
@@ -101,7 +101,7 @@ def _binary(op: Op) -> Apply:
             else:
                 out = wrap(kernels[DEVICE_BY_ARRAY_TYPE.get(x.__class__) or DEVICE_BY_ARRAY_TYPE[y.__class__]](x, y))
         except _FALLBACK_ERRORS:
-            return Tensor._compute_new(op, (a, b), _NO_ATTRS)  # raises the full error, or succeeds
+            return Tensor._compute_new(op, (a, b), _NO_ATTRS)  # raises a detailed error, or succeeds
         if recording and (edge_a is not None or edge_b is not None):
             left_edge = a if a is x else constant(a) if edge_a is None else edge_a  # a Python scalar is stored as is
             right_edge = b if b is y else constant(b) if edge_b is None else edge_b

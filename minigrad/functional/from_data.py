@@ -52,7 +52,7 @@ def check_integer_range(array: Any, dtype: DType | None, func_name: str) -> None
 
 
 def _describe_invalid_data(data: Any) -> str:
-    """Describe why `data` is not numeric, by the first offending item."""
+    """Describe why `data` is not numeric, naming the first offending item."""
     item = data
     while isinstance(item, list | tuple):
         item = next((x for x in item if not isinstance(x, int | float) or abs(x) >= 2**63), None)

@@ -32,24 +32,24 @@ def _unsqueeze(self: Tensor, dim: int) -> Tensor:
 
 @register_method("squeeze_")
 def _squeeze(self: Tensor, dim: Dims = None) -> Tensor:
-    """Remove dimensions of size 1 in place, all or those in `dim`. Raises GraphError as `unsqueeze_`."""
+    """Remove dimensions of size 1 in place, all or those in `dim`. Raises GraphError like `unsqueeze_`."""
     return _replace_with_view(self, "squeeze", lambda x: squeeze(x, dim))
 
 
 @register_method("transpose_", "swapaxes_", "swapdims_")
 def _transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Swap two dimensions in place. Raises GraphError as `unsqueeze_`."""
+    """Swap two dimensions in place. Raises GraphError like `unsqueeze_`."""
     return _replace_with_view(self, "transpose", lambda x: transpose(x, dim0, dim1))
 
 
 @register_method("t_")
 def _t(self: Tensor) -> Tensor:
-    """Transpose this matrix in place; tensors of fewer than 2 dimensions are unchanged. Raises as `unsqueeze_`."""
+    """Transpose this matrix in place; tensors of fewer than 2 dimensions are unchanged. Raises like `unsqueeze_`."""
     return _replace_with_view(self, "t", t)
 
 
 def _replace_with_view(x: Tensor, name: str, view: Callable[[Tensor], Tensor]) -> Tensor:
-    """Make `x` a `view` of a hidden tensor with its previous state, which becomes the base of its other views."""
+    """Turn `x` into a `view` of a hidden tensor that has its previous state and becomes the base of its other views."""
     if x.requires_grad and x.is_leaf:
         raise GraphError(
             f"{name}_: a leaf that requires grad is being used in an in-place operation; its shape must match .grad.\n"

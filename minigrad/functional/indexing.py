@@ -1,10 +1,11 @@
 """Gather and scatter by index or mask, with PyTorch's functions. `subscript` implements ``x[key]``.
 
 An index is an int64 or int32 tensor; only ``x[key]``, `take`, `take_along_dim` and `index_fill` accept negative ones.
-Reads return a copy, and gradients of repeated indices accumulate. If several values are written to one position, the
-last one remains, and only it gets a gradient; overwritten elements get none.
+Reads return a copy, and gradients of repeated indices accumulate. If several values are written to one position, only
+the last one remains and receives a gradient; overwritten elements receive none.
 
-The functions raise DTypeError for an index of another dtype, and ShapeError, also an IndexError, if it is out of range.
+The functions raise DTypeError for an index of another dtype, and ShapeError, which is also an IndexError, for an index
+out of range.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ _BOOL, _INT32, _INT64 = DTYPES["bool"], DTYPES["int32"], DTYPES["int64"]
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """Gather elements along `dim` by `index`: ``out[i][j] = input[index[i][j]][j]`` for `dim` 0.
 
-    `index` has as many dimensions as `input` and is no larger apart from `dim`; the result has its shape. Raises
-    ShapeError otherwise. `sparse_grad` is ignored.
+    `index` has as many dimensions as `input` and is no larger except along `dim`; otherwise ShapeError is raised. The
+    result has the shape of `index`. `sparse_grad` is ignored.
 
     >>> import minigrad as mg
     >>> mg.gather(mg.tensor([[1.0, 2.0], [3.0, 4.0]]), 1, mg.tensor([[1], [0]])).tolist()
@@ -85,7 +86,7 @@ def scatter_values(input: Tensor, dim: int, index: Tensor, src: Any = None, valu
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """Return a copy with `src` added at `index` along `dim`: ``out[index[i][j]][j] += src[i][j]`` for `dim` 0.
 
-    Shapes and errors are those of `scatter`. It adds in the order of `src`, so the result is deterministic.
+    Shapes and errors are those of `scatter`. Elements are added in the order of `src`, so the result is deterministic.
     """
     x, idx, k = _prepare_along_dim("scatter_add", input, dim, index)
     return reshape_to(ops.scatter_add(x, idx, _trim_source("scatter_add", x, idx, src), dim=k), input.shape)
@@ -205,7 +206,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 @register(method=True)
 def argwhere(input: Tensor) -> Tensor:
-    """Return the indices of the nonzero elements, one per row, as `nonzero`."""
+    """Return the indices of the nonzero elements, one per row, like `nonzero`."""
     return nonzero(input)
 
 

@@ -1,7 +1,7 @@
 """Interoperability with Python, NumPy and DLPack: PyTorch's conversion, copy and pickle methods.
 
-Autograd does not notice writes to shared memory (`numpy`, DLPack, `from_numpy`) from outside: write through the tensor
-if a gradient is needed.
+Autograd does not track external writes to shared memory (`numpy`, DLPack, `from_numpy`): write through the tensor if a
+gradient is needed.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _element_size(self: Tensor) -> int:
 
 @register_property("nbytes")
 def _nbytes(self: Tensor) -> int:
-    """The size of all elements in bytes; elements that share memory, as after `expand`, count repeatedly."""
+    """The size of all elements in bytes; elements that share memory, as after `expand`, are counted repeatedly."""
     return numel(self) * self.dtype.itemsize
 
 
@@ -161,7 +161,7 @@ def _contains(self: Tensor, element: Any) -> builtins.bool:
 def _numpy(self: Tensor, *, force: builtins.bool = False) -> Any:
     """Return a NumPy array that shares memory with this tensor.
 
-    Raises GraphError if the tensor requires grad, unless `force`, which is short for ``detach().numpy()``.
+    Raises GraphError if the tensor requires grad, unless `force`, which is equivalent to ``detach().numpy()``.
     """
     if not force:
         _check_no_grad(self, "numpy", "NumPy", "x.detach().numpy()")
@@ -309,7 +309,7 @@ def _make_conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
 
 
 def _make_refusal(name: str) -> Callable[[Tensor], Tensor]:
-    """Return a method `name` that raises and explains why the dtype does not exist."""
+    """Return a method `name` that raises an error explaining why the dtype is not supported."""
 
     def raise_unsupported(self: Tensor) -> Tensor:
         raise DTypeError(

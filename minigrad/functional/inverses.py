@@ -1,7 +1,7 @@
 """Inverses, determinants and Cholesky factors of floating-point square matrices, (…, n, n). See also `mg.linalg`.
 
-All raise ShapeError for other shapes and DTypeError for ints. They raise LinAlgError for a singular matrix, or one that
-is not positive definite: on ``cpu`` and ``numpy`` at once, on a GPU at the next copy to the host.
+All functions raise ShapeError for other shapes and DTypeError for ints. They raise LinAlgError for a matrix that is
+singular or not positive definite: immediately on ``cpu`` and ``numpy``, at the next copy to the host on a GPU.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def check_square(x: Any, op: str, argument: str = "A") -> Tensor:
 
 
 def check_right_hand_sides(A: Tensor, B: Tensor, op: str) -> None:
-    """Raise unless `B` has right-hand sides, (…, n, k), for the square matrices `A`, (…, n, n)."""
+    """Raise unless `B` contains right-hand sides, (…, n, k), for the square matrices `A`, (…, n, n)."""
     check_same_dtype(op, A=A, B=B)
     if B.ndim < 2 or B.shape[-2] != A.shape[-1]:
         raise ShapeError(

@@ -51,7 +51,7 @@ def cross_entropy(
 ) -> Tensor:
     """Compute the cross-entropy between logits `input`, (N, C, d1, …) or (C,), and `target`.
 
-    `target` holds class indices (N, d1, …), int64 or uint8, or class probabilities in the shape of `input`. `weight`
+    `target` contains class indices (N, d1, …), int64 or uint8, or class probabilities in the shape of `input`. `weight`
     (C,) rescales each class; with class indices, "mean" divides by the total weight of the target classes. Positions
     where `target` equals `ignore_index` do not contribute. `label_smoothing`, in [0, 1], mixes the target with a
     uniform distribution (Szegedy et al. 2016, section 7).
@@ -87,7 +87,7 @@ def nll_loss(
     reduce: None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the negative log likelihood loss. `input`, (N, C, d1, …) or (C,), holds log-probabilities.
+    """Compute the negative log likelihood loss. `input`, (N, C, d1, …) or (C,), contains log-probabilities.
 
     The other arguments are as in `cross_entropy`, which fuses `log_softmax` and this loss.
     """
@@ -167,9 +167,9 @@ def kl_div(
 ) -> Tensor:
     """Compute the Kullback-Leibler divergence, ``target * (log(target) - input)``, elementwise.
 
-    `input` holds log-probabilities; `target` holds probabilities, or log-probabilities if `log_target`. The reduction
-    "batchmean" divides the sum by the batch size and gives the mathematical divergence. The gradient of a `target` of
-    0 is -inf, the limit; in PyTorch it is nan.
+    `input` contains log-probabilities; `target` contains probabilities, or log-probabilities if `log_target`. The
+    reduction "batchmean" divides the sum by the batch size and gives the mathematical divergence. The gradient of a
+    `target` of 0 is -inf, the limit; in PyTorch it is nan.
     """
     check_reduction("kl_div", reduction, size_average, reduce, "batchmean")
     check_float_pair("kl_div", input, target)
@@ -191,7 +191,7 @@ def binary_cross_entropy(
     reduce: None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the binary cross-entropy between probabilities `input` and `target`, which have one shape.
+    """Compute the binary cross-entropy between probabilities `input` and `target`, of the same shape.
 
     The logarithms are clamped to -100 or more, so the loss stays finite. `weight` multiplies the losses and must
     broadcast to their shape. Raises ArgumentError for an input below 0, above 1 or nan.

@@ -115,7 +115,7 @@ def check_weight(name: str, input: Tensor, weight: Tensor) -> None:
 
 def target_shape_message(name: str, input: Tensor, target: Tensor) -> str:
     positions = (input.shape[0], *input.shape[2:])
-    if target.shape == positions:  # the dtype is floating point, or the shapes would match
+    if target.shape == positions:  # the dtype is floating point, otherwise the shapes would match
         return (
             f"{name}: target has the shape {target.shape} of class indices, but dtype {target.dtype.name}.\n"
             f"  Write target.long() for class indices; class probabilities have shape {input.shape}."

@@ -43,7 +43,7 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """Compute, for distances `input`, the distance where `target` is 1 and max(0, margin - distance) where it is -1.
 
-    Any other `target` adds both terms, as in PyTorch.
+    For any other `target`, the loss is the sum of both terms, as in PyTorch.
     """
     check_reduction("hinge_embedding_loss", reduction, size_average, reduce)
     check_floating(input, "hinge_embedding_loss")

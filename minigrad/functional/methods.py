@@ -27,7 +27,7 @@ def method(op: Op) -> Callable[..., Any]:
 
 
 def reflected_method(binary: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the reflected method, for a tensor on the right of an operator."""
+    """Return the reflected method, for a tensor as the right operand of an operator."""
     if isinstance(binary, Op) and binary.fast_path is not None:
         binary = binary.fast_path
     return lambda self, other: binary(other, self)
@@ -56,7 +56,7 @@ def in_place(op: Op, check: Callable[..., None] | None = None) -> Callable[..., 
 
 
 def with_inplace_option(op: Op) -> Callable[..., Any]:
-    """Return a function that applies `op` and takes PyTorch's ``inplace`` after its attributes."""
+    """Return a function that applies `op` and accepts PyTorch's ``inplace`` after the attributes."""
     write = in_place(op)
 
     def apply(input: Any, *args: Any, inplace: Any = False, **attrs: Any) -> Any:

@@ -205,7 +205,7 @@ def _check_shapes(name: str, shape: Shape, input: Tensor, **operands: Tensor | N
 
 
 def _last_dims_norm(name: str, input: Tensor, sizes: Sequence[int], eps: float, **operands: Tensor | None) -> Norm:
-    """Return the `Norm` over the last dimensions; check that they, weight and bias have `sizes`."""
+    """Return the `Norm` over the last dimensions, after checking that they, weight and bias have sizes `sizes`."""
     check_same_dtype(name, input=check_floating(input, name), **operands)
     if not isinstance(sizes, Sequence):
         raise DTypeError(
@@ -239,7 +239,7 @@ def _check_channels(name: str, input: Tensor, mean: Any, var: Any, weight: Any, 
 def _normalise_with_running_stats(
     name: str, input: Tensor, mean: Any, var: Any, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
-    """Normalise with running statistics, which are constants."""
+    """Normalise with running statistics, which are treated as constants."""
     if mean is None or var is None:
         raise ArgumentError(f"{name}: running_mean and running_var must be given in evaluation mode.")
     scale = ops.rsqrt(var + _check_eps(name, eps))

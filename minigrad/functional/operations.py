@@ -23,7 +23,7 @@ ALIASES = {
     "arctan2": "atan2", "arctanh": "atanh", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
     "multiply": "mul", "negative": "neg", "not_equal": "ne",
 }  # fmt: skip
-"""PyTorch's aliases: alias to name of the operation."""
+"""Maps PyTorch's aliases to the names of operations."""
 
 INPLACE_ACTIVATIONS = ("elu", "leaky_relu", "mish", "relu", "relu6", "selu", "silu")
 _FUNCTIONS_ONLY = {*ops.activation.ACTIVATIONS, ops.where} - {ops.relu, ops.sigmoid}

@@ -58,7 +58,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
 
 def _pad_edges(x: Tensor, k: int, before: int, after: int, mode: str) -> Tensor:
-    """Pad `x` along dimension `k` with `before` and `after` elements, as `mode` does."""
+    """Pad `x` along dimension `k` with `before` and `after` elements, according to `mode`."""
     size = x.shape[k]
     max_padding = {"reflect": size - 1, "circular": size, "replicate": max(before, after) if size else 0}[mode]
     if max(before, after) > max_padding:

@@ -1,6 +1,6 @@
 """Pooling over windows of the last dimensions of (N, C, L) or (N, C, H, W), with PyTorch's signatures.
 
-The batch dimension N is optional. Sizes in pixels are one int, or one for each dimension. ``data_format="NHWC"``, which
+The batch dimension N is optional. Sizes are in pixels, one int or one int per dimension. ``data_format="NHWC"``, which
 PyTorch does not have, takes channels-last input. Invalid arguments raise ShapeError, DTypeError or ArgumentError.
 """
 
@@ -87,7 +87,7 @@ def min_pool2d(
     *,
     data_format: str = "NCHW",
 ) -> Any:
-    """Return the minimum of each window, in PyTorch ``-max_pool2d(-input, …)``; see `max_pool2d`."""
+    """Return the minimum of each window, equal to PyTorch's ``-max_pool2d(-input, …)``; see `max_pool2d`."""
     sizes = (kernel_size, stride, padding, dilation)
     return _extreme_pool("min_pool2d", ops.min_pool, 2, input, sizes, ceil_mode, return_indices, data_format)
 
@@ -201,7 +201,7 @@ def max_unpool2d(
     padding: Ints = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
-    """Compute a partial inverse of `max_pool2d`: write `input` (N, C, H, W) at the pool's `indices`, 0 elsewhere.
+    """Compute a partial inverse of `max_pool2d`: write `input` (N, C, H, W) at the pool's `indices`, and 0 elsewhere.
 
     `output_size` (or its last two sizes) selects among the input sizes that pool to (H, W). Zeiler and Fergus 2014.
     Raises ShapeError unless `indices` and `input` have the same shape.
@@ -343,6 +343,6 @@ def _max_unpool(
     )
     if not x.requires_grad:
         return output
-    # Where windows overlap, the last element wins but all of them get the gradient, that of their sum, as in PyTorch.
+    # Where windows overlap, the last element is kept, but all receive the gradient of their sum, as in PyTorch.
     total = ops.put_at(x, index, shape=(*leading_shape, *output_shape), dims=dims)
     return cast(Tensor, where(total.detach() == output, total, total + (output - total.detach())))

@@ -180,11 +180,11 @@ def max(input: Tensor, dim: int, keepdim: bool = False) -> ValuesIndices: ...
 
 @register(method=True)
 def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
-    """Return the maximum of all elements, like `amax`, or along one `dim` an `ValuesIndices` of values and indices.
+    """Return the maximum of all elements, like `amax`, or a `ValuesIndices` of values and indices along one `dim`.
 
-    Along `dim`, the first of equal maxima gets the index and the gradient. A tensor in place of `dim` gives the
-    elementwise maximum. Unlike in PyTorch, a nan maximum of all elements makes the whole gradient nan, as with `amax`.
-    Raises ShapeError for an empty dimension.
+    Along `dim`, the first of equal maxima determines the index and receives the gradient. A tensor in place of `dim`
+    gives the elementwise maximum. Unlike in PyTorch, a nan maximum of all elements makes the whole gradient nan, as
+    with `amax`. Raises ShapeError for an empty dimension.
 
     >>> import minigrad as mg
     >>> values, indices = mg.tensor([[1.0, 5.0], [7.0, 2.0]]).max(dim=1)
@@ -204,7 +204,7 @@ def min(input: Tensor, dim: int, keepdim: bool = False) -> ValuesIndices: ...
 
 @register(method=True)
 def min(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
-    """Return the minimum of all elements, like `amin`, or an `ValuesIndices` along one `dim`; see `max`."""
+    """Return the minimum of all elements, like `amin`, or a `ValuesIndices` along one `dim`; see `max`."""
     return _max_or_min("min", "amin", "minimum", input, dim, keepdim)
 
 
@@ -228,7 +228,7 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 @register(method=True)
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """Return the product over `dim`, or of all elements, in dtypes as for `sum`. Zeros get correct gradients."""
+    """Return the product over `dim`, or of all elements; dtypes are as in `sum`. Gradients at zeros are correct."""
     x = cast_tensor(input, dtype, "prod")
     if dim is None:
         result = ops.prod(flatten_all(x), dim=0, keepdim=False)
@@ -239,25 +239,25 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
 
 @register(method=True, in_place=True)
 def cumsum(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
-    """Return the cumulative sum along `dim`, in dtypes as for `sum`."""
+    """Return the cumulative sum along `dim`; dtypes are as in `sum`."""
     return _cast_result(dtype, _cumulative("cumsum", cast_tensor(input, dtype, "cumsum"), dim))
 
 
 @register(method=True, in_place=True)
 def cumprod(input: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
-    """Return the cumulative product along `dim`, in dtypes as for `sum`."""
+    """Return the cumulative product along `dim`; dtypes are as in `sum`."""
     return _cast_result(dtype, _cumulative("cumprod", cast_tensor(input, dtype, "cumprod"), dim))
 
 
 @register(method=True)
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Test whether any element over `dim` is nonzero; nan is. Returns bool (uint8 for uint8); () reduces nothing."""
+    """Test whether any element over `dim` is nonzero or nan. Returns bool (uint8 for uint8); () reduces nothing."""
     return _reduce_bool("any", input, dim, keepdim)
 
 
 @register(method=True)
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Test whether all elements over `dim` are nonzero; nan is. Returns bool (uint8 for uint8); () reduces nothing."""
+    """Test whether all elements over `dim` are nonzero or nan. Returns bool (uint8 for uint8); () reduces nothing."""
     return _reduce_bool("all", input, dim, keepdim)
 
 
@@ -299,7 +299,7 @@ def _dispersion(
 
 
 def _cast_result(dtype: DType | None, result: Any) -> Tensor:
-    """Convert `result` to `dtype` if one was requested: kernels accumulate ints and bools in int64."""
+    """Convert `result` to `dtype` if one was requested, because kernels accumulate ints and bools in int64."""
     return cast(Tensor, result if dtype is None else result.to(as_dtype(dtype)))
 
 

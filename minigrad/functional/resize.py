@@ -115,7 +115,7 @@ def _round_to_uint8(x: Tensor) -> Tensor:
 def _interpolation_matrix(
     n: int, m: int, step_numerator: float, step_denominator: float, mode: str, align_corners: bool
 ) -> SparseRows:
-    """Return the matrix that resizes `n` pixels to `m`, with a sampling step of over / under."""
+    """Return the matrix that resizes `n` pixels to `m`, with a step of ``step_numerator / step_denominator``."""
     if mode.startswith("nearest"):
         shift = 0.5 if mode == "nearest-exact" else 0.0
         nearest = [min(int((j + shift) * step_numerator / step_denominator), n - 1) for j in range(m)]

@@ -24,7 +24,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     """Return a sampling grid for images of `size`, given a batch of affine matrices `theta`.
 
     Images (N, C, H, W) and `theta` (N, 2, 3) give (N, H, W, 2); volumes (N, C, D, H, W) and (N, 3, 4) give
-    (N, D, H, W, 3). The grid holds the points (x, y) = theta @ (column, row, 1), or (x, y, z), in normalised
+    (N, D, H, W, 3). The grid contains the points (x, y) = theta @ (column, row, 1), or (x, y, z), in normalised
     coordinates (eq. 1), for `grid_sample`. `align_corners` defaults to False. Raises ShapeError and DTypeError.
 
     >>> import minigrad as mg
@@ -45,7 +45,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         )
     matrix = theta[(slice(None), *[None] * space)]
     points = matrix[..., space]
-    for k in range(space):  # x first, which runs along the last dimension
+    for k in range(space):  # x comes first and varies along the last dimension
         n = size[-1 - k]
         coordinates = theta.new_tensor(_normalised_coordinates(n, bool(align_corners))).reshape(n, *[1] * (k + 1))
         points = points + coordinates * matrix[..., k]
@@ -62,12 +62,12 @@ def grid_sample(
 ) -> Tensor:
     """Sample images `input` (N, C, H, W) at the points (x, y) of `grid` (N, H_out, W_out, 2), as (N, C, H_out, W_out).
 
-    Volumes (N, C, D, H, W) take points (x, y, z), (N, D_out, H_out, W_out, 3). `mode` "bilinear" interpolates between
-    the neighbouring pixels (eq. 5; trilinear for volumes), "nearest" takes the nearest, and "bicubic" (images only)
-    uses Keys' kernel with a = -0.75, IEEE Trans. ASSP 29, 1981. Outside the image, `padding_mode` "zeros" reads zeros,
-    "border" the edge pixel, and "reflection" mirrors the image at the centres of the corner pixels if `align_corners`,
-    else (the default) at its edges. Gradients, as in PyTorch, flow to `input` and, unless "nearest", to `grid` (eq. 6
-    and 7); higher orders are supported.
+    For volumes (N, C, D, H, W), `grid` contains points (x, y, z), (N, D_out, H_out, W_out, 3). `mode` "bilinear"
+    interpolates between the neighbouring pixels (eq. 5; trilinear for volumes), "nearest" takes the nearest, and
+    "bicubic" (images only) uses Keys' kernel with a = -0.75, IEEE Trans. ASSP 29, 1981. Outside the image,
+    `padding_mode` "zeros" reads zeros, "border" the edge pixel, and "reflection" mirrors the image at the centres of
+    the corner pixels if `align_corners`, else (the default) at its edges. Gradients, as in PyTorch, flow to `input`
+    and, unless "nearest", to `grid` (eq. 6 and 7); higher orders are supported.
 
     A nan coordinate gives nan for "zeros" with bilinear, else reads the first row or column, as in PyTorch, and gets no
     gradient. Raises ArgumentError for other modes, DTypeError, and ShapeError.
@@ -107,7 +107,8 @@ def grid_sample(
 
 
 Taps = list[tuple[Tensor, Tensor | float]]
-"""The pixels that a point is interpolated from along one dimension: integer coordinate (as a float) and weight."""
+"""Pixels from which a point is interpolated along one dimension, as pairs of integer coordinate (a float) and
+weight."""
 
 
 def _linear_taps(coordinate: Tensor, nearest: bool) -> Taps:
@@ -161,12 +162,12 @@ def _to_pixels(coordinate: Tensor, n: int, align_corners: bool) -> Tensor:
 
 
 def _apply_padding_mode(coordinate: Tensor, n: int, padding_mode: str, align_corners: bool) -> Tensor:
-    """Map pixel coordinates outside the image into it, as `padding_mode` does."""
+    """Map pixel coordinates outside the image into it, according to `padding_mode`."""
     if padding_mode == "zeros":
         return coordinate
     if padding_mode == "reflection":
         low, span = (0.0, n - 1.0) if align_corners else (-0.5, float(n))
-        # One period: there and back.
+        # One period covers the image in both directions.
         reflected = ops.remainder(ops.where(coordinate < low, low - coordinate, coordinate - low), 2.0 * span)
         coordinate = low + ops.where(reflected < span, reflected, 2.0 * span - reflected)
     # The gradient at the border is 0, as in PyTorch; nan maps to the first pixel.

@@ -27,10 +27,10 @@ def scatter(
 ) -> Tensor:
     """Return a copy with `src` or `value` written at `index` along `dim`: ``out[index[i][j]][j] = src[i][j]``.
 
-    `index` has as many dimensions as `input` and `src` and is no larger than either, except than `input` along `dim`;
-    elements of `src` beyond it are ignored. `reduce` "add" or "multiply" combines them with the existing elements, as
-    in `scatter_reduce`. Raises ShapeError for other shapes, DTypeError if the dtypes differ, and ArgumentError for any
-    other `reduce`, or if both `src` and `value` are given.
+    `index` has as many dimensions as `input` and `src`. It must not be larger than `src` in any dimension, nor than
+    `input` in any dimension but `dim`; elements of `src` outside its shape are ignored. `reduce` "add" or "multiply"
+    combines the others with the existing elements, as in `scatter_reduce`. Raises ShapeError for other shapes,
+    DTypeError if the dtypes differ, and ArgumentError for any other `reduce`, or if both `src` and `value` are given.
     """
     if (src is None) is (value is None):
         raise ArgumentError("scatter: expected exactly one of src and value.")
@@ -48,8 +48,9 @@ def scatter_reduce(
     """Return a copy in which all elements of `src` with the same `index` along `dim` are reduced into that position.
 
     `reduce` is "sum", "mean", "amax", "amin" or "prod". The elements of `input` are included unless `include_self` is
-    False, and remain where no index points. Ties of "amax" and "amin" divide the gradient evenly; that of "prod" is
-    correct at zeros too. Shapes are as in `scatter`. Raises ArgumentError for any other `reduce`.
+    False; positions without an index keep their value. The gradient of "amax" and "amin" is divided evenly between
+    ties; the gradient of "prod" is correct at zeros too. Shapes are as in `scatter`. Raises ArgumentError for any other
+    `reduce`.
 
     >>> import minigrad as mg
     >>> groups, x = mg.tensor([0, 1, 0, 1]), mg.tensor([1.0, 2.0, 3.0, 6.0])
@@ -74,8 +75,8 @@ def scatter_reduce(
 def _scatter_prod(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool) -> Tensor:
     """Multiply elements with the same index by a segmented parallel scan over the sorted indices, in log2(n) steps.
 
-    Step s multiplies each element by the one 2**s before it, unless a segment starts between them; the last product of
-    each segment is the result. There is no division, which the gradient of a product of zeros would not allow.
+    Step s multiplies each element by the element 2**s positions before it, unless a segment starts between them; the
+    last product of each segment is the result. Without division, the gradient is correct for products with zeros too.
     """
     k = normalize_dim(dim, max(x.ndim, 1), "scatter_reduce")
     positions, source = at_least_1d(index), at_least_1d(src)[tuple(slice(n) for n in at_least_1d(index).shape)]
@@ -125,7 +126,7 @@ def _scatter_extreme(x: Tensor, dim: int, index: Tensor, src: Tensor, largest: b
 
 
 def _zero_with_grad(x: Tensor) -> Any:
-    """Return zeros with the gradient of `x`, without a gradient where `x` is not finite."""
+    """Return zeros with the gradient of `x`, but no gradient where `x` is not finite."""
     return where(ops.isfinite(x), x - x.detach(), 0.0)
 
 

@@ -45,9 +45,10 @@ def tile(input: Tensor, *dim_args: Any, dims: Sequence[int] | None = None) -> Te
 def repeat_interleave(
     input: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Repeat each element along `dim`, by default of the flattened tensor, `repeats` times: one count or one for each.
+    """Repeat each element `repeats` times along `dim`, by default of the flattened tensor.
 
-    `output_size`, which avoids a synchronisation in PyTorch, is checked if given.
+    `repeats` is one count, or one per element. `output_size`, which avoids a synchronisation in PyTorch, is checked if
+    given.
     """
     x = check_tensor(input, "repeat_interleave")
     x, k = (flatten(x), 0) if dim is None else (x, check_nonscalar_dim(x, dim, "repeat_interleave"))
@@ -89,7 +90,7 @@ def flipud(input: Tensor) -> Tensor:
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
     """Roll the tensor by `shifts` along `dims`; elements shifted past the end wrap around to the start.
 
-    Without `dims`, the flattened tensor is rolled by a single shift. Raises ShapeError unless each of `dims` has one.
+    Without `dims`, the flattened tensor is rolled by a single shift. Raises ShapeError unless each dim has one shift.
     """
     x, shift_list = check_tensor(input, "roll"), parse_int_args("roll", (shifts,))
     dim_list = (
@@ -115,7 +116,9 @@ def atleast_3d(*tensors: Any) -> Any:
 
 @register
 def broadcast_shapes(*shapes: int | Sequence[int]) -> Shape:
-    """Return the shape that `shapes` broadcast to; an int n stands for (n,). Raises ShapeError.
+    """Return the shape that `shapes` broadcast to; an int n stands for (n,).
+
+    Raises ShapeError if they cannot be broadcast.
 
     >>> broadcast_shapes((3, 1), (2,), 1)
     (3, 2)
@@ -155,7 +158,10 @@ def _map_tensors(tensors: Sequence[Any], function: Callable[[Tensor], Tensor]) -
 
 @register(method=True)
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """Rotate by `k` times 90 degrees in the plane of two `dims`, from the first to the second. Raises ShapeError."""
+    """Rotate `k` times by 90 degrees in the plane of two `dims`, from the first towards the second.
+
+    Raises ShapeError for fewer than two dimensions and for invalid `dims`.
+    """
     if check_tensor(input, "rot90").ndim < 2:
         raise ShapeError(f"rot90: expected at least 2 dimensions, but got shape {input.shape}.")
     if len(dims) != 2:

@@ -73,7 +73,10 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 @register(method=True)
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> SortResult:
-    """Return the `k`-th smallest element along `dim`, from 1, and its index. Raises ShapeError for other `k`."""
+    """Return the `k`-th smallest element along `dim`, counting from 1, and its index.
+
+    Raises ShapeError if `k` is out of range.
+    """
     axis = check_single_dim(dim, check_tensor(input, "kthvalue"), "kthvalue")
     check_number(k, "kthvalue", "k", integer=True)
     x = at_least_1d(input)
@@ -97,10 +100,11 @@ def median(input: Tensor, dim: int, keepdim: bool = False) -> SortResult: ...
 
 @register(method=True)
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """Return the median of all elements, the lower of two; along `dim`, a `SortResult` with the index. Propagates nan.
+    """Return the median of all elements, or along `dim` a `SortResult` of medians and indices. Propagates nan.
 
-    Along `dim`, the gradient flows to the selected element, the first of equal ones; otherwise ties divide it evenly.
-    Raises ShapeError for an empty dimension, where PyTorch returns nan.
+    Of two middle elements, the lower is the median. Along `dim`, the gradient flows to the selected element, which is
+    the first of equal ones; without `dim`, it is divided evenly between ties. Raises ShapeError for an empty dimension,
+    where PyTorch returns nan.
     """
     x = check_tensor(input, "median")
     if dim is None and keepdim:

@@ -14,9 +14,10 @@ from minigrad.functional.views import select, slice_dim
 
 @register
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Split into views along `dim`: chunks of an int size, the last perhaps smaller, or of a list of sizes.
+    """Split into views along `dim`: into chunks of an int size, of which the last may be smaller, or of listed sizes.
 
-    Unlike in PyTorch, they can be modified in place. Raises ShapeError unless listed sizes sum to the dimension's size.
+    Unlike in PyTorch, the views can be modified in place. Raises ShapeError unless listed sizes sum to the
+    dimension's size.
     """
     k = check_nonscalar_dim(tensor, dim, "split")
     total = tensor.shape[k]
@@ -39,13 +40,13 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int 
 
 @register_method("split")
 def _split_method(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Split into views along `dim`; see `functional.split`, whose `split_size_or_sections` is `split_size` here."""
+    """Split into views along `dim`; see `functional.split`, where `split_size` is named `split_size_or_sections`."""
     return split(input, split_size, dim)
 
 
 @register(method=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Split into at most `chunks` views of equal size along `dim`, the last perhaps smaller; see `split`."""
+    """Split into at most `chunks` views of equal size along `dim`; the last may be smaller. See `split`."""
     k = check_nonscalar_dim(input, dim, "chunk")
     if chunks < 1:
         raise ShapeError(f"chunk: expected chunks to be greater than 0, but got {chunks}.")
@@ -55,9 +56,10 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @register(method=True)
 def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Split into views along `dim`: that many parts, the first ones larger by one if needed, or before each index.
+    """Split into views along `dim`: into an int number of parts, or before each of a sequence of indices.
 
-    A 0-d tensor is a number of parts, a 1-d tensor a sequence of indices.
+    Unless the size is divisible by the number of parts, the first parts are larger by one element. A 0-d tensor is
+    interpreted as a number of parts, a 1-d tensor as a sequence of indices.
 
     >>> import minigrad as mg
     >>> [part.tolist() for part in mg.tensor_split(mg.tensor([1, 2, 3, 4]), mg.tensor([1, 3]))]
@@ -78,7 +80,10 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tenso
 
 @register(method=True)
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Return the slices along `dim`, without it, as views. Unlike in PyTorch, they can be modified in place."""
+    """Return views of the slices along `dim`, without this dimension.
+
+    Unlike in PyTorch, they can be modified in place.
+    """
     k = check_nonscalar_dim(input, dim, "unbind")
     return tuple([select(input, k, index) for index in range(input.shape[k])])
 

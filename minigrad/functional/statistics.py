@@ -37,9 +37,9 @@ def quantile(
 
     The quantile of n sorted elements is at index q (n - 1). Between two elements, `interpolation` selects "linear"
     interpolation, the "lower", "higher" or "nearest" element, or the "midpoint". `q`, in [0, 1], is a scalar, or a
-    tensor (Q,) that adds a leading dimension. Gradients flow to the selected elements and, for "linear", to `q`: the
-    slope between them, or 0 at an element. Raises DTypeError for non-floating-point input, ShapeError for an empty
-    dimension, and ArgumentError for a `q` out of range.
+    tensor (Q,) that adds a leading dimension. Gradients flow to the selected elements and, for "linear", to `q`; the
+    derivative with respect to `q` is that of the linear interpolation, or 0 at an element. Raises DTypeError for
+    non-floating-point input, ShapeError for an empty dimension, and ArgumentError for a `q` out of range.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([4.0, 1.0, 3.0, 2.0])
@@ -111,7 +111,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
         raise ArgumentError("nanmedian: keepdim requires a dim.")
     rows, k = (flatten_all(x), 0) if dim is None else (at_least_1d(x), check_single_dim(dim, x, "nanmedian"))
     check_nonempty_dim(rows, k, "nanmedian")
-    last_valid = sum(rows == rows, k, keepdim=True) - 1  # nans differ from themselves, and sort last
+    last_valid = sum(rows == rows, k, keepdim=True) - 1  # nan != nan, and nan sorts last
     position = where(last_valid < 0, 0, last_valid // 2)
     result = [ops.gather(y, position, dim=k) for y in ops.sort(rows, dim=k)]
     if not (keepdim and x.ndim):
@@ -125,7 +125,7 @@ def cov(
 ) -> Tensor:
     """Estimate the covariance matrix of variables in rows and observations in columns: ``X Xᵀ / (n - correction)``.
 
-    X is the centred input, and a negative divisor is replaced by 0. A single variable gives its variance, 0-d.
+    X is the centred input, and a negative divisor is replaced by 0. For a single variable, return its variance, 0-d.
     `fweights` (n,) are integer repetition counts and `aweights` (n,) floating-point importance weights; with them n is
     the sum of the weights, and `aweights` scale the correction by their weighted mean. Raises ArgumentError for
     weights that are negative or all 0.
@@ -154,7 +154,7 @@ def cov(
 
 
 def _check_weights(name: str, weights: Tensor, rows: Tensor) -> Tensor:
-    """Check `fweights` or `aweights` of `cov`; return one weight per column of `rows`, in their dtype."""
+    """Check `fweights` or `aweights` of `cov`; return a weight per column of `rows`, in the dtype of `rows`."""
     w = check_tensor(weights, "cov", name)
     if w.dtype.is_floating_point is (name == "fweights") or not w.dtype.kind:
         raise DTypeError(

@@ -73,7 +73,7 @@ def setitem(self: Tensor, key: Any, value: Tensor | float) -> None:
 
 
 def _split_key(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
-    """Return the view given by the basic parts of `key`, and the index tensors, keyed by dimension of that view."""
+    """Apply the basic parts of `key`. Return the resulting view, and its index tensors by dimension of the view."""
     key_parts = key if key.__class__ is tuple else (key,)
     if all(part.__class__ is int or part is None or part is ... or _is_plain_slice(part) for part in key_parts):
         return _index_basic(x, key_parts), {}
@@ -155,7 +155,7 @@ def _dims_indexed(part: Any) -> int:
 
 
 def _mask_to_indices(mask: Tensor, shape: Shape, dim: int) -> list[Tensor]:
-    """Convert a mask over the dimensions starting at `dim`, of `shape`, to one index tensor per dimension."""
+    """Convert a mask over the dimensions starting at `dim`, which have sizes `shape`, to one index tensor for each."""
     if mask.shape != shape[: mask.ndim]:
         raise ShapeError(
             f"index: the shape of the mask {mask.shape} at index {dim} does not match the shape of the indexed "
@@ -168,7 +168,10 @@ def _mask_to_indices(mask: Tensor, shape: Shape, dim: int) -> list[Tensor]:
 
 
 def _merge_indices(view: Tensor, index_tensors: dict[int, Tensor]) -> tuple[Tensor, int, Tensor]:
-    """Make the indexed dimensions of `view` adjacent; return it, the first of them, and one index into them merged."""
+    """Move the indexed dimensions of `view` next to each other.
+
+    Return the view, the first of these dimensions, and a single index into their flattened elements.
+    """
     broadcast_shapes(*[index.shape for index in index_tensors.values()], op="index")
     dims = tuple(index_tensors)
     first = dims[0]
@@ -185,7 +188,7 @@ def _merge_dims(x: Tensor, dim: int, count: int) -> Tensor:
 
 
 def _prepare_value(value: Any, shape: Shape, dtype: DType) -> Any:
-    """Convert `value` for a write to elements of `shape`: to a scalar, or a tensor of that shape."""
+    """Convert `value`, to be written to elements of shape `shape`, to a scalar or a tensor of that shape."""
     if not isinstance(value, Tensor):
         return convert_scalar("index", value, dtype)
     while value.ndim > len(shape) and value.shape[0] == 1:
@@ -205,10 +208,10 @@ def _can_broadcast(shape: Shape, target: Shape) -> bool:
 
 
 def check_index_range(name: str, index: Tensor, size: int, dim: int, from_end: bool = False) -> Tensor:
-    """Check that `index` is in range, and return it with negative indices, if `from_end`, converted."""
+    """Check that `index` is in range, and return it. If `from_end`, negative indices count from the end."""
     if not numel(index.shape):
         return index
-    if modes.values_read:  # while tracing no element may be read, so the kernels check
+    if modes.values_read:  # elements cannot be read while tracing, so the kernels check
         return cast(Tensor, ops.where(index < 0, index + size, index)) if from_end else index
     low, high = int(index.amin()), int(index.amax())
     if high >= size or low < (-size if from_end else 0):
@@ -221,7 +224,7 @@ def check_index_range(name: str, index: Tensor, size: int, dim: int, from_end: b
 
 
 def renorm_rows(weight: Tensor, rows_index: Tensor, max_norm: float, norm_type: float) -> None:
-    """Renormalise the rows of `weight` at indices `at` whose norm exceeds `max_norm`, in place."""
+    """Renormalise, in place, the rows of `weight` at `rows_index` if their norm exceeds `max_norm`."""
     from minigrad.functional.reduce import norm  # avoids a circular import
 
     with no_grad():

@@ -101,7 +101,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 
 @register(method=True)
 def squeeze(input: Tensor, dim: Dims = None) -> Tensor:
-    """Return a view without the dimensions of size 1, or without those of them in `dim`."""
+    """Return a view without the dimensions of size 1; with `dim`, only those in `dim` are removed."""
     x = check_tensor(input, "squeeze")
     removed_dims = [k for k in normalize_dims(dim, x.ndim, "squeeze") if x.ndim and x.shape[k] == 1]
     return _reshape_view(x, tuple(n for k, n in enumerate(x.shape) if k not in removed_dims))
@@ -265,7 +265,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 
 @register(method=True)
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """Return a view of the slice at `index` along `dim`, without that dimension; a negative one counts from the end."""
+    """Return a view of slice `index` along `dim`, without that dimension; a negative index counts from the end."""
     k = check_nonscalar_dim(input, dim, "select")
     if not -input.shape[k] <= index < input.shape[k]:
         raise ShapeError(f"select: index {index} out of range for tensor of size {input.shape} at dimension {k}.")
@@ -372,7 +372,7 @@ def _stride(input: Tensor, dim: None = None) -> Shape: ...
 def _stride(input: Tensor, dim: int) -> int: ...
 @register_method("stride")
 def _stride(input: Tensor, dim: int | None = None) -> Any:
-    """Return the strides in elements, or the stride of `dim`. That of a dimension of size 1 is meaningless."""
+    """Return the strides in elements, or the stride of `dim`. The stride of a dimension of size 1 is arbitrary."""
     return element_strides(input) if dim is None else element_strides(input)[check_nonscalar_dim(input, dim, "stride")]
 
 

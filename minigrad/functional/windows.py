@@ -1,4 +1,4 @@
-"""Windows over a dimension, and matrices of their weights, for pooling and resizing."""
+"""Windows over a dimension, and sparse matrices of window weights, for pooling and resizing."""
 
 from __future__ import annotations
 

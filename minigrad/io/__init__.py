@@ -54,7 +54,7 @@ def load(
 ) -> Any:
     """Load an object from the file `f`, with its tensors on the device `map_location` (default: the default device).
 
-    `f` is a path, or a file opened in binary mode for reading. It was written by `save`, by another program as
+    `f` is a path, or a file opened in binary mode for reading. It may be written by `save`, by another program as
     safetensors (a dict of tensors), or by ``torch.save`` of PyTorch 1.6 or later from dicts, lists and tuples of
     tensors, parameters, Python scalars and strings. The format is detected from the first bytes. The pickle in a
     ``.pt`` is interpreted as data, without executing code.

@@ -37,7 +37,7 @@ STORAGE_CODES = {
     "Float": "F32",
     "Double": "F64",
 }
-"""Map PyTorch's storage types to the dtype codes of safetensors."""
+"""Maps PyTorch's storage types to the dtype codes of safetensors."""
 
 
 class _Storage(NamedTuple):
@@ -132,7 +132,7 @@ def _rebuild_tensor(storage: Any, offset: Any, size: Any, stride: Any, *rest: An
     """Rebuild a tensor from its storage. `rest` is `requires_grad`, the backward hooks, and metadata flags.
 
     The flag "neg" means that the tensor is the negation of its storage, as for the imaginary part of a conjugate.
-    Hooks must be empty, as they would be functions.
+    Hooks must be empty, because they would be functions.
     """
     requires_grad, hooks, flags = (*rest, *(False, None, None)[len(rest) :])[:3]
     is_valid = type(storage) is _Storage and type(size) is tuple and type(stride) is tuple and len(rest) <= 3

@@ -22,7 +22,7 @@ class UnsupportedPickleError(FileFormatError):
 
 
 class AllowedGlobal:
-    """An allowed global of a pickle, which REDUCE may call if it has `call`."""
+    """An allowed global of a pickle. REDUCE may call it only if `call` is set."""
 
     __slots__ = ("call", "name")
 
@@ -202,7 +202,7 @@ class _Unpickler:
         self.stack.append(function.call(*arguments))
 
     def _build(self, _: Any) -> None:
-        """Discard the attributes of a state dict, the versions of its modules, which are not needed."""
+        """Discard the attributes of a state dict: the module versions, which are not needed."""
         self._pop_from(len(self.stack) - 1)
         self._top(dict)
 

@@ -99,7 +99,7 @@ def call(function: Any, *arguments: Any) -> Any:
 
 
 def call_on_shapes(function: Any, *arguments: Any, hint: str = "") -> Any:
-    """As `call`, but a ShapeError is a wrong answer, reported with `hint`."""
+    """Call the learner's function as `call` does, but report a ShapeError as a wrong answer, with `hint`."""
     try:
         return call(function, *arguments)
     except ShapeError as error:
@@ -129,8 +129,10 @@ def is_close(x: float, y: float) -> bool:
 
 
 def compare(name: str, answer: Any, expected: float, mistakes: Mistakes = (), sign_hint: str = "") -> None:
-    """Raise `Wrong` if `answer` is not close to `expected`, with the most specific explanation; `sign_hint` explains
-    the sign."""
+    """Raise `Wrong` if `answer` is not close to `expected`, with the most specific explanation.
+
+    `sign_hint` explains the sign.
+    """
     value = as_number(answer, name)
     if is_close(value, expected):
         return
@@ -157,7 +159,7 @@ def check_keys(answer: Any, *names: str, prefix: str = "") -> None:
 
 
 def compare_gradient(answer: Any, expected: Mapping[str, float], mistakes: Mapping[str, Mistakes]) -> None:
-    """Compare a dict with the derivative of y with respect to each name in `expected`."""
+    """Compare `answer`, a dict, with the expected derivative of y with respect to each name."""
     check_keys(answer, *expected, prefix="the slope by ")
     for name, derivative in expected.items():
         sign_hint = f"If {name} goes up, y goes {'up' if derivative > 0 else 'down'}."
@@ -165,8 +167,10 @@ def compare_gradient(answer: Any, expected: Mapping[str, float], mistakes: Mappi
 
 
 def compare_flags(answer: Any, expected: Mapping[str, tuple[bool, str]], if_true: str, if_false: str) -> None:
-    """Raise `Wrong` unless `answer` has the right bool for each name; `if_true` and `if_false` state the correct
-    answer."""
+    """Raise `Wrong` unless `answer` has the right bool for each name.
+
+    `if_true` and `if_false` state the correct answer.
+    """
     for name, (flag, why) in expected.items():
         if answer[name] not in (True, False):
             raise Wrong(f"{name} should be True or False, and this is {answer[name]!r}.")
@@ -175,7 +179,7 @@ def compare_flags(answer: Any, expected: Mapping[str, tuple[bool, str]], if_true
 
 
 def sample_array(seed: int, *shape: int) -> Any:
-    """Return a pseudorandom NumPy array without symmetry; the same for each learner."""
+    """Return a pseudorandom NumPy array without symmetries, which is the same for every learner."""
     import numpy as np
 
     return np.random.default_rng(seed).integers(-12, 13, shape) / 4.0 + 0.125
@@ -214,7 +218,10 @@ def as_array(x: Any, shape: Sequence[int], name: str) -> Any:
 def compare_arrays(
     name: str, answer: Any, expected: Any, mistakes: Iterable[tuple[Any, str]] = (), sign_hint: str = ""
 ) -> None:
-    """As `compare`, for arrays of equal shape: `answer` is converted by `as_array`; the others are NumPy arrays."""
+    """Compare arrays of equal shape as `compare` does.
+
+    `answer` is converted by `as_array`; the others are NumPy arrays.
+    """
     import numpy as np
 
     def arrays_close(x: Any, y: Any) -> bool:
@@ -242,7 +249,7 @@ def compare_arrays(
 
 
 def compare_shaped(name: str, answer: Any, expected: Any, mistakes: ArrayMistakes, sign_hint: str = "") -> None:
-    """As `compare_arrays`, but `mistakes` may have other shapes."""
+    """Compare arrays as `compare_arrays` does, but allow `mistakes` of other shapes."""
     import numpy as np
 
     array = answer.detach().numpy() if hasattr(answer, "detach") else answer

@@ -126,7 +126,7 @@ class Threshold(UnaryFunctionModule, of="threshold"):
 class GELU(UnaryFunctionModule, of="gelu"):
     """Gaussian error linear unit: ``x Φ(x)``, where Φ is the normal CDF. Hendrycks and Gimpel 2016.
 
-    `approximate` "tanh" replaces Φ by a closed form.
+    With `approximate` "tanh", Φ is replaced by a closed-form approximation.
     """
 
     def __init__(self, approximate: str = "none") -> None:
@@ -158,7 +158,7 @@ class Softshrink(_Shrink, of="softshrink"):
 
 
 class Hardshrink(_Shrink, of="hardshrink"):
-    """Returns ``x``, but 0 within [-lambd, lambd]."""
+    """Returns ``x``, or 0 within [-lambd, lambd]."""
 
 
 class GLU(UnaryFunctionModule, of="glu"):
@@ -200,7 +200,7 @@ class Tanh(_NoSettings, of="tanh"):
 class PReLU(Module):
     """Parametric rectified linear unit: ``x`` if positive, else ``weight x``. He et al. 2015.
 
-    The weight is learned: a single one, or `num_parameters`, one per channel.
+    The weight is learned. It has `num_parameters` elements: a single one, or one per channel.
     """
 
     weight: Parameter

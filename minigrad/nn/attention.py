@@ -27,8 +27,8 @@ __path__: list[str] = []  # no submodules: `pytorch.modules` reports imports of 
 class MultiheadAttention(Module):
     """Multi-head attention: `num_heads` scaled dot-product attentions over slices of E, and an output projection.
 
-    ``forward(query, key, value)`` takes (L, N, E), (S, N, kdim) and (S, N, vdim), N first if `batch_first`, or all
-    without N. It returns the output, (L, N, E), and the weights, (N, L, S), averaged over heads unless
+    ``forward(query, key, value)`` takes inputs (L, N, E), (S, N, kdim) and (S, N, vdim), with N first if `batch_first`,
+    or all without N. It returns the output, (L, N, E), and the weights, (N, L, S), averaged over heads unless
     `average_attn_weights` is False, or None without `need_weights`. Parameters have PyTorch's names and initialisation:
     one `in_proj_weight`, (3 E, E), or three if `kdim` or `vdim` differ from E. `add_bias_kv` appends a learned key and
     value, `add_zero_attn` zeros. Raises ShapeError for mismatched sizes.
@@ -111,7 +111,7 @@ class MultiheadAttention(Module):
         """Return the attention output and weights.
 
         `key_padding_mask` is (N, S), `attn_mask` (L, S) or (N · heads, L, S). `is_causal` is a hint that `attn_mask`,
-        which is required too, is that of `Transformer.generate_square_subsequent_mask`.
+        which is still required, is from `Transformer.generate_square_subsequent_mask`.
         """
         if is_causal and attn_mask is None:
             raise ShapeError(
@@ -208,7 +208,7 @@ class MultiheadAttention(Module):
 
 
 def _to_float_mask(mask: Tensor, scores: Tensor) -> Tensor:
-    """Convert a mask to floats to add to scores: -inf where a bool mask is True."""
+    """Convert a mask to a float mask that is added to the scores: -inf where a bool mask is True."""
     if mask.dtype is as_dtype(bool):
         return F.where(mask, float("-inf"), scores.new_zeros(()))
     if not mask.dtype.is_floating_point:

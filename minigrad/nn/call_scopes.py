@@ -1,6 +1,6 @@
-"""Locations in a model: the scopes that module calls open, and the notes that they add to errors.
+"""Locations in a model: scopes opened by module calls, and notes with the location added to errors.
 
-A name is the attribute path from the outermost module called, as in ``state_dict``: "blocks.0.attention".
+A location is named by its attribute path from the outermost called module, as in ``state_dict``: "blocks.0.attention".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["add_location_note", "is_observed", "module_scope", "record_call"]
 
 class _ModuleStack(threading.local):
     def __init__(self) -> None:
-        self.paths: dict[int, str] = {}  # by id, of the submodules of the outermost running module
+        self.paths: dict[int, str] = {}  # path by id, for submodules of the outermost running module
         self.enclosing: tuple[str, ...] = ()  # the paths of the running modules, outermost first
 
 
@@ -28,7 +28,7 @@ _module_stack = _ModuleStack()
 
 
 def is_observed() -> bool:
-    """Whether a listener or tap observes operations or scopes."""
+    """Return whether a listener or tap observes operations or scopes."""
     return bool(modes.gradient_passed or modes.scope or modes.lines or is_tapped())
 
 
@@ -36,7 +36,7 @@ def is_observed() -> bool:
 def module_scope(module: Any) -> Iterator[None]:
     """Open a scope for one call of `module`, named by its path in the enclosing module, or else by its class.
 
-    Its own parameters without a label are labelled by their path.
+    Unlabelled parameters of the module itself are labelled with their path.
     """
     for listener in modes.module_called:
         listener.module_called(module)
@@ -62,7 +62,7 @@ def module_scope(module: Any) -> Iterator[None]:
 
 
 def record_call(module: Any, inputs: Any, result: Any) -> None:
-    """Record on the graph nodes of `result` that they end a call of `module`, with the nodes of the inputs `inputs`.
+    """Mark the graph nodes of `result` as outputs of a call of `module`, and record the nodes of its `inputs`.
 
     Graph drawings can then show the call even if no tracer was active. No tensor is kept alive.
     """

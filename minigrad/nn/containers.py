@@ -91,7 +91,7 @@ class _IndexedContainer(Module):
 
 
 class Sequential(_IndexedContainer):
-    """A sequence of modules: each receives the output of the previous one. A dict argument names them.
+    """A sequence of modules: each receives the output of the previous one. A dict argument names the modules.
 
     >>> import minigrad as mg
     >>> model = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.ReLU(), mg.nn.Linear(8, 3))
@@ -177,7 +177,7 @@ class ModuleList(_IndexedContainer):
 class _NamedContainer(Module):
     """Base class of containers of named modules or parameters, in insertion order."""
 
-    _item_kind: str  # the kind of item, for messages
+    _item_kind: str  # the kind of item, for error messages
 
     @property
     def _items(self) -> dict[str, Any]:

@@ -47,8 +47,8 @@ class ConversionMixin:
     ) -> Self:
         """Move the module to a device and convert its floating-point tensors to a dtype, or both to those of a tensor.
 
-        In place: the parameters remain the same tensors, so an optimizer stays valid. Raises DTypeError for a dtype
-        that is not floating point, DeviceError for an unavailable device.
+        Works in place: the parameters remain the same tensors, so an optimizer stays valid. Raises DTypeError for a
+        dtype that is not floating point, DeviceError for an unavailable device.
         """
         for target in targets:
             if isinstance(target, Tensor):

@@ -18,7 +18,7 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class _EmbeddingBase(Module):
-    """Base class of embeddings. Rows are initialised from N(0, 1), and that at `padding_idx` to 0."""
+    """Base class of embeddings. Rows are initialised from N(0, 1), and the row at `padding_idx` to 0."""
 
     weight: Parameter
 
@@ -49,8 +49,8 @@ class _EmbeddingBase(Module):
 class Embedding(_EmbeddingBase):
     """Looks up rows of `weight`, (num_embeddings, embedding_dim), by index: from (…) to (…, embedding_dim).
 
-    Rows are initialised from N(0, 1); that at `padding_idx` is 0 and receives no gradient. For `max_norm`, `norm_type`
-    and `scale_grad_by_freq` see `functional.embedding`. Raises ShapeError if `padding_idx` is out of range,
+    Rows are initialised from N(0, 1); the row at `padding_idx` is 0 and receives no gradient. For `max_norm`,
+    `norm_type` and `scale_grad_by_freq` see `functional.embedding`. Raises ShapeError if `padding_idx` is out of range,
     ArgumentError for `sparse`, which is not supported.
 
     >>> import minigrad as mg
@@ -104,7 +104,7 @@ class EmbeddingBag(_EmbeddingBase):
     """Computes the "mean", "sum" or "max" of bags of rows of `weight`: see `functional.embedding_bag`.
 
     Bags are the rows of (B, N), or slices of a 1-D input that begin at `offsets`. Rows are initialised from N(0, 1);
-    that at `padding_idx` is 0 and excluded. Raises ArgumentError for options that cannot be combined.
+    the row at `padding_idx` is 0 and excluded. Raises ArgumentError for options that cannot be combined.
 
     >>> import minigrad as mg
     >>> bag = mg.nn.EmbeddingBag(10, 3, mode="sum")

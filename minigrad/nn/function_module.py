@@ -12,7 +12,7 @@ __all__ = ["FunctionModule", "UnaryFunctionModule"]
 
 
 class FunctionModule(Module):
-    """Base class of modules that call a function, passing their settings, stored as attributes, as keyword arguments.
+    """Base class of modules that pass their settings, stored as attributes, to a function as keyword arguments.
 
     A subclass names the function, and its ``__init__`` declares the settings and their defaults:
 

@@ -1,7 +1,7 @@
 """Forward and backward hooks of modules.
 
 The backward pass runs over operations, not modules. Hence the inputs and outputs of a module with backward hooks pass
-through an identity operation whose backward calls them.
+through an identity operation whose backward calls the hooks.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def call_with_hooks(module: Any, hooks: ModuleHooks, args: tuple[Any, ...], kwar
 
 
 class _BackwardHookCall:
-    """One call of a module with backward hooks, which collects the gradients of outputs and then of inputs."""
+    """One call of a module with backward hooks. It collects the gradients of the outputs, then of the inputs."""
 
     def __init__(self, module: Any, hooks: ModuleHooks) -> None:
         self._module, self._hooks = module, hooks
@@ -179,9 +179,9 @@ class ModuleHooksMixin:
         return add_hook(self._get_hooks().backward_before, hook, False, prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_input, grad_output)`` in each backward pass, to see or replace gradients.
+        """Call ``hook(module, grad_input, grad_output)`` in each backward pass, to inspect or replace gradients.
 
-        The gradients are tuples, with None for an argument or output without one. A result other than None replaces
-        grad_input.
+        The gradients are tuples, with None for an argument or output without a gradient. A result other than None
+        replaces grad_input.
         """
         return add_hook(self._get_hooks().backward_after, hook, False, prepend)

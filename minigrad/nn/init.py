@@ -43,7 +43,7 @@ _UNIT_GAIN = ("linear", "sigmoid", *[f"conv{t}{n}d" for t in ("", "_transpose") 
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """Return the gain of `nonlinearity`: the factor for the preceding weights that preserves the variance of signals.
+    """Return the gain of `nonlinearity`: the scale of the preceding weights that preserves the variance of signals.
 
     It is 1 for "linear", "sigmoid" and convolutions, 5 / 3 for "tanh", sqrt(2) for "relu", 3 / 4 for "selu", and
     sqrt(2 / (1 + param**2)) for "leaky_relu" of negative slope `param` (default 0.01). Raises ArgumentError for others.
@@ -95,9 +95,10 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill `tensor` from N(mean, std²) truncated to [a, b], by sampling values outside again.
+    """Fill `tensor` from N(mean, std²) truncated to [a, b], by resampling values outside.
 
-    Raises ArgumentError if the interval has less than 5% of the probability, so that most samples would be rejected.
+    Raises ArgumentError if the interval contains less than 5% of the probability, so that most samples would be
+    rejected.
     """
     with no_grad():
         probability = _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std) if std > 0 else 0.0
@@ -175,7 +176,7 @@ def kaiming_normal_(
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill `tensor` with a random matrix times `gain` that has orthonormal rows, or columns if there are fewer.
+    """Fill `tensor` with `gain` times a random matrix with orthonormal rows, or columns if there are fewer of them.
 
     Trailing dimensions are flattened. Samples from N(0, 1) are orthogonalised by the Gram-Schmidt process, applied
     twice to each row to compensate for rounding (Giraud et al. 2005). Saxe et al. 2013. Raises ShapeError for a tensor
@@ -225,7 +226,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fill the weight of a convolution, (out, in, *kernel), so that it preserves its inputs, in each of `groups`.
+    """Fill the weight of a convolution, (out, in, *kernel), so that each of `groups` preserves its inputs.
 
     Raises ShapeError unless it has 3 to 5 dimensions and `groups` divides out.
     """

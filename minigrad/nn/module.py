@@ -168,7 +168,7 @@ class Module(StateMixin, ConversionMixin, ModuleHooksMixin):
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Register a tensor that is no parameter but moves with the module and, if `persistent`, is in `state_dict`."""
+        """Register a non-parameter tensor that moves with the module and, if `persistent`, is in `state_dict`."""
         self._check_name(name, "register_buffer", self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise DTypeError(
@@ -274,7 +274,10 @@ class Module(StateMixin, ConversionMixin, ModuleHooksMixin):
         return (module for _, module in self.named_modules())
 
     def get_submodule(self, target: str) -> Module:
-        """Return the submodule at path `target`, such as "layer1.0.conv", or itself for "". Raises AttributeError."""
+        """Return the submodule at path `target`, such as "layer1.0.conv", or this module for "".
+
+        Raises AttributeError if it is missing.
+        """
         module = self
         for name in target.split(".") if target else ():
             child = module._modules.get(name)

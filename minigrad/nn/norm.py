@@ -191,7 +191,7 @@ class InstanceNorm2d(_InstanceNorm):
 class LayerNorm(_AffineNorm):
     """Normalises the last dimensions, `normalized_shape`, to mean 0 and variance 1, times `weight`, plus `bias`.
 
-    Both have that shape, and may be disabled by `elementwise_affine` and `bias`. Ba et al. 2016.
+    `weight` and `bias` have that shape, and may be disabled by `elementwise_affine` and `bias`. Ba et al. 2016.
     """
 
     def __init__(

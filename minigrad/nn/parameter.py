@@ -59,7 +59,7 @@ class Parameter(Tensor):
 def replace_data(x: Tensor, source: Tensor) -> None:
     """Replace the array of the leaf `x` by that of `source`, of any dtype and device, preserving the identity of `x`.
 
-    The version counter increases: a backward pass that saved the old values raises.
+    The version counter increases, so that a backward pass that saved the old values raises an error.
     """
     if source._array is x._array:
         return

@@ -149,7 +149,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd, of="adaptive_avg_pool1d"):
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd, of="adaptive_avg_pool2d"):
-    """Averages `output_size` windows, (height, width), that cover (N, C, H, W). None keeps that input size."""
+    """Averages `output_size` windows, (height, width), that cover (N, C, H, W). None keeps the input size."""
 
 
 class _AdaptiveMaxPoolNd(UnaryFunctionModule):

@@ -1,7 +1,7 @@
 """Recurrent layers, and cells that compute one time step of them.
 
-L is the sequence length, N the batch size, H the hidden size. Weights have PyTorch's names and shapes. Those of the
-gates are concatenated: input, forget, cell and output for an LSTM; reset, update and new for a GRU.
+L is the sequence length, N the batch size, H the hidden size. Weights have PyTorch's names and shapes. The weights
+of the gates are concatenated: input, forget, cell and output for an LSTM; reset, update and new for a GRU.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"
 State = tuple[Tensor, ...]
 
 
-# --- one time step: from the input's part of the gates and the previous state ---
+# --- one time step, computed from the input's part of the gates and the previous state ---
 
 
 def _rnn_step(activation: str, x: Tensor, state: State, weight: Any, bias: Any) -> State:
@@ -74,7 +74,7 @@ def _permute_hidden(state: Tensor, order: Tensor | None) -> Tensor:
 
 
 class _GatedModule(Module):
-    """Base class of cells and layers: gate weights initialised from U(-k, k), k = 1 / sqrt(hidden_size), and a step."""
+    """Base class of cells and layers: gate weights sampled from U(-k, k), k = 1 / sqrt(hidden_size), and one step."""
 
     _num_gates: int
     _num_states = 1
@@ -148,7 +148,7 @@ class RNNCell(RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Any = None) -> Tensor:
-        """Return the next state. `hx`, the previous one, defaults to zeros."""
+        """Return the next state. `hx`, the previous state, defaults to zeros."""
         return self._forward_cell(input, hx)[0]
 
 
@@ -158,7 +158,7 @@ class LSTMCell(RNNCellBase):
     _num_gates, _num_states, _step = 4, 2, staticmethod(_lstm_step)
 
     def forward(self, input: Tensor, hx: Any = None) -> State:
-        """Return the next (h, c). `hx`, the previous ones, default to zeros."""
+        """Return the next (h, c). `hx`, the previous (h, c), defaults to zeros."""
         return self._forward_cell(input, hx)
 
 
@@ -168,7 +168,7 @@ class GRUCell(RNNCellBase):
     _num_gates, _step = 3, staticmethod(_gru_step)
 
     def forward(self, input: Tensor, hx: Any = None) -> Tensor:
-        """Return the next state. `hx`, the previous one, defaults to zeros."""
+        """Return the next state. `hx`, the previous state, defaults to zeros."""
         return self._forward_cell(input, hx)[0]
 
 
@@ -292,8 +292,8 @@ class _RNNBase(_GatedModule):
     ) -> tuple[Tensor, State]:
         """Run one layer in one direction, and return h at each time step and the final state.
 
-        `sizes` are the batch sizes at each time step: the first sequences are active, the others have ended, or not yet
-        begun if `reverse`. `x` is (L, N, …), or packed.
+        `sizes` are the batch sizes at each time step: the first sequences are active; the others have ended or, if
+        `reverse`, not yet begun. `x` is (L, N, …), or packed.
         """
         weight_ih, weight_hh = weights[:2]
         bias_ih, bias_hh = weights[2:4] if self.bias else (None, None)
@@ -339,9 +339,9 @@ class RNN(_RNNBase):
 
     `nonlinearity` "relu" replaces tanh. The input is (L, N, input_size), (N, L, input_size) if `batch_first`, or
     (L, input_size), and `hx`, by default zeros, is (layers · directions, N, H). Returns the output of the last layer,
-    (L, N, directions · H), and the final states. Each layer receives the output of the one before, with `dropout` in
-    training; if `bidirectional`, in both directions. A `PackedSequence` yields a `PackedSequence` and the final state
-    of each sequence; see `nn.utils.rnn`. Raises ShapeError for mismatched sizes, DTypeError for other inputs, and
+    (L, N, directions · H), and the final states. Each layer receives the output of the previous one, with `dropout` in
+    training; if `bidirectional`, it runs in both directions. A `PackedSequence` yields a `PackedSequence` and the final
+    state of each sequence; see `nn.utils.rnn`. Raises ShapeError for mismatched sizes, DTypeError for other inputs, and
     ArgumentError for `proj_size`, which only `LSTM` supports.
     """
 

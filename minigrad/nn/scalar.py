@@ -258,7 +258,7 @@ def cross_entropy(scores: Sequence[Value], target: int) -> Value:
     """
     if not 0 <= target < len(scores):
         raise ShapeError(
-            f"cross_entropy: target {target} is out of bounds for {len(scores)} scores; classes count from 0."
+            f"cross_entropy: target {target} is out of bounds for {len(scores)} scores; class indices start at 0."
         )
     largest = max(score.data for score in scores)
     shifted = [score - largest for score in scores]

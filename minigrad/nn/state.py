@@ -1,4 +1,4 @@
-"""The state of modules, read and written in PyTorch's format; loading checks all of it before writing any.
+"""The state of modules, read and written in PyTorch's format; loading checks every entry before writing any.
 
 Subclasses and hooks take part as in PyTorch: `get_extra_state`, `set_extra_state`, `_save_to_state_dict`,
 `_load_from_state_dict`, `_version`, and overridden `state_dict` methods of submodules.
@@ -96,12 +96,12 @@ def get_extra_state(self: Any) -> Any:
 
 
 def set_extra_state(self: Any, state: Any) -> None:
-    """Restore the value that `get_extra_state` returned. Override it together with that."""
+    """Restore the value that `get_extra_state` returned. Override both methods together."""
     raise RuntimeError(f"{type(self).__name__} overrides get_extra_state, so it must override set_extra_state too.")
 
 
 def state_hooks(module: Any, kind: str) -> list[tuple[Any, bool]]:
-    """Return the state hooks of one kind, each with the flag of its registration."""
+    """Return the state hooks of one kind, each with the flag passed at its registration."""
     return list(module.__dict__.get("_state_hooks", {}).get(kind, {}).values())
 
 
@@ -144,7 +144,7 @@ def _undo_writes(module: Any) -> list[Callable[[], Any]]:
 
 
 def overrides_loading(module: Any) -> bool:
-    """Whether hooks or an overridden method take part in loading `module`."""
+    """Return whether hooks or an overridden method take part in loading `module`."""
     overrides = type(module)._load_from_state_dict is not load_own_state
     return overrides or bool(state_hooks(module, "loading") or state_hooks(module, "loaded"))
 
@@ -192,7 +192,7 @@ def load_own_state(
 ) -> None:
     """Check and load the entries of `state_dict` under `prefix` for this module alone, appending errors to the lists.
 
-    Override it, as PyTorch's, to read states of another format.
+    Override it, as in PyTorch, to read states of another format.
     """
     for hook, with_module in state_hooks(self, "loading"):
         module_args = (self,) if with_module else ()
@@ -202,7 +202,7 @@ def load_own_state(
     for name, x in own_keys.items():
         if (key := prefix + name) in state_dict:
             value = _as_state_tensor(key, state_dict[key])
-            value = value[0] if x.shape == () and value.shape == (1,) else value  # PyTorch 0.3 saved scalars so
+            value = value[0] if x.shape == () and value.shape == (1,) else value  # scalars saved by PyTorch 0.3
             if value.shape != x.shape:
                 error_msgs.append(
                     _SizeMismatch(f"size mismatch for {key}: {value.shape} in state_dict, {x.shape} in the module")
@@ -247,7 +247,7 @@ def _assign(module: Any, name: str, x: Tensor, value: Tensor) -> None:
 
 
 def _as_state_tensor(name: str, x: Any) -> Tensor:
-    """Convert `x`, a tensor of either library or an array, to a tensor."""
+    """Convert `x`, a minigrad or PyTorch tensor or an array, to a tensor."""
     if isinstance(x, Tensor):
         return x
     try:

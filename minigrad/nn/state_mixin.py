@@ -33,7 +33,7 @@ class StateMixin:
     def state_dict(
         self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Tensor]:
-        """Return the parameters and persistent buffers by name, sharing the module's memory: clone for a snapshot.
+        """Return the parameters and persistent buffers by name. They share the module's memory; clone for a snapshot.
 
         They are detached unless `keep_vars`, and added to `destination` if given. The return value of a module's
         `get_extra_state` is stored as "_extra_state". If any module has a `_version` other than 1, the dict records the

@@ -17,7 +17,7 @@ from minigrad.random import get_rng_state, set_rng_state
 
 __all__ = ["Summary", "SummaryRow", "summarize"]
 
-MAX_WIDTH = 100  # columns of the table: strings are truncated to fit, numerals never
+MAX_WIDTH = 100  # characters per line: strings are truncated to fit, numerals never are
 _HEADER = ("layer", "kind", "output", "parameters", "multiply-adds", "memory")
 _NUM_TEXT_COLUMNS = 3  # the first columns, which hold strings
 _MIN_TEXT_WIDTH = 12  # characters that truncation preserves
@@ -45,14 +45,14 @@ class SummaryRow:
     rows: list[SummaryRow] = field(default_factory=list)
 
     def group_key(self) -> tuple[Any, ...]:
-        """Return a key that is equal for rows shown as one."""
+        """Return a key that is equal for rows that are displayed as a single line."""
         counts = (self.kind, self.output, self.parameters, self.multiply_adds, self.memory, self.calls)
         return (*counts, bool(self.shared), self.alias_of, *[(row.name, row.group_key()) for row in self.rows])
 
 
 @dataclass(repr=False)
 class Summary:
-    """The table of a model; `rows` holds its tree. When printed, consecutive identical modules share one line."""
+    """The table of a model; `rows` is its tree. When printed, consecutive identical modules share one line."""
 
     rows: list[SummaryRow]
     trained: int
@@ -106,7 +106,7 @@ def _format_cell(text: str, width: int, column: int) -> str:
 
 
 def _format_rows(row: SummaryRow, depth: int, repeats: int = 1, last_name: str = "") -> Iterator[tuple[str, ...]]:
-    """Iterate over the lines of a row, or of identical ones up to the name `last_name`, and of its descendants."""
+    """Iterate over the lines of a row and its descendants; one line stands for all `repeats` up to `last_name`."""
     name = f"{row.name}-{last_name}" if repeats > 1 else row.name
     kind = f"{row.kind} × {repeats}" if repeats > 1 else row.kind
     marker = "*" if row.shared or row.alias_of else ""
@@ -219,7 +219,7 @@ _MULTIPLY_ADDS: dict[str, Callable[[Call], int]] = {
     "conv2d_input": lambda call: math.prod(call.inputs[0].shape) * math.prod(call.inputs[1].shape[1:]),
     "scaled_dot_product_attention": _attention_multiply_adds,
 }
-"""The number of multiply-adds of each compute-bound kernel. A transposed convolution runs as `conv2d_input`."""
+"""Counters of the multiply-adds of compute-bound kernels. A transposed convolution runs as `conv2d_input`."""
 
 _BOUNDS_CHECK_OPS = {"amax", "amin", "last"}  # bounds checks of indices: not outputs of the model
 
@@ -227,7 +227,10 @@ _BOUNDS_CHECK_OPS = {"amax", "amin", "last"}  # bounds checks of indices: not ou
 def _build_row(
     module: Any, name: str, path: str, meter: _ModuleMeter, counted: dict[int, str], module_paths: dict[int, str]
 ) -> SummaryRow:
-    """Build the row of a module and its descendants. `counted` and `module_paths` hold the earlier ones."""
+    """Build the row of a module and its descendants.
+
+    `counted` and `module_paths` map the ids of the parameters and modules of earlier rows to their paths.
+    """
     row = SummaryRow(
         name, module._get_name() if path else "", meter.output.get(id(module), ""), calls=meter.calls.get(id(module), 0)
     )

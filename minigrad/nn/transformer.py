@@ -74,8 +74,10 @@ class _TransformerLayer(Module):
         self.activation = activation if callable(activation) else activations[activation]
 
     def _residual_block(self, k: int, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """Apply the residual block ``x + sublayer(x)``, with norm `k` after it, or before `sublayer` if
-        `norm_first`."""
+        """Apply the residual block ``x + sublayer(x)``, with norm `k` after it.
+
+        If `norm_first`, the norm precedes `sublayer`.
+        """
         norm, dropout = getattr(self, f"norm{k}"), getattr(self, f"dropout{k}")
         result: Tensor = x + dropout(sublayer(norm(x))) if self.norm_first else norm(x + dropout(sublayer(x)))
         return result
@@ -160,7 +162,7 @@ class _LayerStack(Module):
 
 
 class TransformerEncoder(_LayerStack):
-    """A stack of `num_layers` copies of an encoder layer, and an optional final `make_norm`.
+    """A stack of `num_layers` copies of an encoder layer, and an optional final `norm`.
 
     PyTorch's `enable_nested_tensor` and `mask_check` are accepted and have no effect.
     """
@@ -187,7 +189,7 @@ class TransformerEncoder(_LayerStack):
 
 
 class TransformerDecoder(_LayerStack):
-    """A stack of `num_layers` copies of a decoder layer, and an optional final `make_norm`."""
+    """A stack of `num_layers` copies of a decoder layer, and an optional final `norm`."""
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__(decoder_layer, num_layers, norm)

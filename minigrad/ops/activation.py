@@ -69,7 +69,7 @@ def _gelu_tanh_shown_rule(g: Any, a: Any) -> Any:
 
 
 def _cubic_derivative(a: Any) -> Any:
-    """The derivative of the argument of tanh in `_tanh_of_cubic`."""
+    """Return the derivative of the argument of tanh in `_tanh_of_cubic`."""
     return GELU_ROOT * (1.0 + 3.0 * GELU_CUBIC * (a * a))
 
 
@@ -80,7 +80,7 @@ def _curvature_factor(b: Any) -> Any:
 
 
 def _gelu_tanh_backward_rule(g: Any, a: Any, b: Any) -> Any:
-    # 1 - tanh² would cancel where tanh² is almost 1.
+    # Computing 1 - tanh² would lose precision where tanh² is almost 1.
     doubled_argument = 2.0 * GELU_ROOT * (b + GELU_CUBIC * (b * (b * b)))
     return g * a * (4.0 * (sigmoid(doubled_argument) * sigmoid(-doubled_argument)) * _curvature_factor(b))
 
@@ -94,7 +94,7 @@ gelu = Op(  # the product a Φ(a), with Φ the standard normal distribution func
     r"\frac{a}{2} \cdot \left(1 + \operatorname{erf} \frac{a}{\sqrt{2}}\right)",
     vjp=(lambda g, a: gelu_backward(g, a),),
     shown=(_gelu_shown_rule,),
-    domain=(Domain(-1.0, 3.0),),  # below, 1 + erf cancels, as in PyTorch
+    domain=(Domain(-1.0, 3.0),),  # below -1, 1 + erf loses precision, as in PyTorch
     precedence=Op.PRODUCT,
     promotes="float",
 )
@@ -139,7 +139,7 @@ softsign = Op(
     promotes="float",
 )
 
-# --- activations with kinks, where the subgradient is PyTorch's ---
+# --- activations with kinks; the subgradients there are PyTorch's ---
 
 relu = Op(
     "relu",
@@ -200,7 +200,7 @@ elu = Op(  # equals alpha * (exp(a) - 1) below 0
     r"\operatorname{elu} {a}",
     vjp=(
         lambda g, a, alpha: where(a <= 0, g * (alpha * exp(where(a < 0, a, 0.0))), g),
-    ),  # y + alpha would cancel; the second derivative at 0 is 0
+    ),  # y + alpha would lose precision; the second derivative at 0 is 0
     shown=(lambda g, a, alpha: where(a <= 0, g * (alpha * exp(a)), g),),
     attrs={"alpha": 1.0},
     domain=(KINK_AT_ZERO,),

@@ -112,7 +112,7 @@ def _attention_rule(
 def _attention_backward_rule(
     g: Any, u: Any, q: Any, k: Any, v: Any, w: Any, scale: float, p: float, seed: int
 ) -> tuple[Any, ...]:
-    """VJP of `attention_backward`; P is the gradient of the weights w, and S = softmax_backward(P, w) of the scores."""
+    """VJP of `attention_backward`: weights_grad is the gradient of the weights w, and s that of the scores."""
     grad_q, grad_k, grad_v, grad_scores = [
         where(False, x, 0.0) if a is None else a for a, x in zip(g, (q, k, v, w), strict=True)
     ]

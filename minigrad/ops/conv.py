@@ -23,7 +23,8 @@ class Window(NamedTuple):
     dilation: tuple[int, ...]  # distance between neighbouring elements of the window
 
 
-# Each of the three is bilinear, and its VJPs are the other two, so derivatives of every order are available.
+# conv2d, conv2d_input and conv2d_weight are bilinear. The VJPs of each are the other two, so derivatives of every order
+# are available.
 _CONV_ATTRS = ("window", "groups")
 conv2d: Op = Op(
     "conv2d",

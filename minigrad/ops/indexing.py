@@ -2,7 +2,8 @@
 
 There are two families. In `gather`, `scatter_add` and `scatter`, b has as many dimensions as a and replaces the
 coordinate along `dim`. In `index_select`, `index_add` and `index_copy`, b selects slices of a, and the dimensions of b,
-of any number, replace `dim`. Each family reads, accumulates and overwrites; reading and accumulating are adjoint.
+of any number, replace `dim`. Each family has an operation to read, to accumulate and to overwrite; reading and
+accumulating are adjoint.
 
 An accumulation with a = None adds to zeros of `shape`.
 """
@@ -29,8 +30,8 @@ __all__ = [
 ]
 
 
-# Whether an element of b does not occur again later, along `dim` or (None) in all of b: the last write to a position
-# wins.
+# Whether each element of b has no later occurrence along `dim`, or in all of b if `dim` is None. The last write to a
+# position takes effect.
 last = Op("last", r"\operatorname{last} {b}", inputs=("b",), vjp=(None,), attrs={"dim": None})
 
 # --- b replaces the coordinate along `dim` ---
@@ -128,7 +129,8 @@ def _embedding_rule(g: Any, a_shape: Shape, b: Any, padding_idx: int | None, by_
     return index_add(None, b, g, dim=0, shape=a_shape)
 
 
-# Rows of a. The row at padding_idx gets no gradient; the others get the mean of theirs if by_freq, else the sum.
+# Rows of a. The row at padding_idx gets no gradient. Every other row gets the sum of the gradients of its look-ups, or
+# their mean if by_freq.
 embedding = Op(
     "embedding",
     r"{a}_{\left[{b}\right]}",

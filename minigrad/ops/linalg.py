@@ -72,7 +72,7 @@ linear = Op(
 )
 
 # Tensor contraction in einsum notation, for example left="bij", right="bjk", result="bik". Each letter occurs at most
-# once in a subscript and in at least two of the three, so the VJPs are contractions too.
+# once in a subscript and in at least two of the three subscripts, so the VJPs are contractions too.
 contract: Op = Op(
     "contract",
     r"\sum {a} {b}",
@@ -98,7 +98,7 @@ def _solve_rule(g: Any, y: Any, a: Any) -> tuple[Any, Any]:
     return -(grad_b @ y.mT), grad_b
 
 
-# The solution X of A X = B, for B (…, n, k); batches broadcast. A singular A raises where errors are not deferred.
+# The solution X of A X = B, for B (…, n, k); batches broadcast. A singular A raises unless errors are deferred.
 solve: Op = Op(
     "solve",
     r"{a}^{-1} {b}",
@@ -122,7 +122,7 @@ def _solve_triangular_rule(g: Any, y: Any, a: Any, upper: bool, unitriangular: b
     return (triu(grad_a, diagonal=+unitriangular) if upper else tril(grad_a, diagonal=-unitriangular)), grad_b
 
 
-# `solve` for a triangular A; only that half is read, and if `unitriangular` the diagonal is taken to be 1.
+# `solve` for a triangular A. Only its triangle is read; if `unitriangular`, the diagonal is taken to be 1.
 solve_triangular: Op = Op(
     "solve_triangular",
     r"{a}^{-1} {b}",

@@ -30,7 +30,7 @@ __all__ = [
 
 
 def _unsqueeze_classes(x: Any) -> Any:
-    """Insert a class dimension of size 1 into `x`, which holds one value per position."""
+    """Insert a class dimension of size 1 into `x`, which has one value per position."""
     return reshape(x, shape=(x.shape[0], 1, *x.shape[1:]))
 
 
@@ -39,7 +39,7 @@ def _log_softmax(a: Any) -> Any:
 
 
 def _target_losses(losses: Any, b: Any, c: Any, shape: Any, ignore_index: int, reduction: str) -> tuple[Any, ...]:
-    """Return the reduced loss of the target classes, the indices read (`at`) and each position's weight (`share`)."""
+    """Return the reduced loss of the target classes, the gathered indices `at`, and each position's weight `share`."""
     mask = ne(b, ignore_index)
     at = where(mask, b, 0.0)
     weight = 1.0

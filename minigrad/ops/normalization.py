@@ -4,8 +4,8 @@ Every norm standardises elements to mean 0 and variance 1, then scales by a weig
 batch_norm, instance_norm and group_norm differ only in which elements share statistics, given by `Norm`; rms_norm does
 not subtract the mean. All share two gradient operations, for a and for the weight.
 
-Every norm saves the mean and rstd, 1 over the standard deviation. In the gradient rules these are only cached results:
-the rule of a includes the gradients that flow through them.
+Every norm saves the mean and rstd, the reciprocal of the standard deviation. The gradient rules use them only as cached
+results: the rule for a includes the gradients that flow through them.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _sum_to_weight(x: Any, to: Shape, norm: Norm) -> Any:
 def _declare_norm(
     name: str, formula: str, shown_a: str, inputs: tuple[str, ...] = ("a", "w", "b"), outputs: int = 1
 ) -> Op:
-    """Declare a norm. With three outputs it also returns mean and variance without gradients, for running averages."""
+    """Declare a norm. One with three outputs also returns mean and variance without gradients, for running averages."""
 
     def output_grad(g: Any) -> Any:
         return g if outputs == 1 else g[0]
@@ -122,7 +122,7 @@ def _declare_norm(
 
 _NORM_FORMULA = r"\frac{{a} - \operatorname{E} {a}}{\sqrt{\operatorname{var} {a} + \epsilon}} \cdot {w} + {b}"
 
-# The displayed gradient of a, with norm(a) the standardised a.
+# The displayed gradient of a, where norm(a) is the standardised a.
 _SHOWN_MEAN_TERM = (
     r"\operatorname{norm} {a} \cdot \operatorname{E}\left({g} \cdot {w} \cdot \operatorname{norm} {a}\right)\right)"
 )
@@ -139,7 +139,7 @@ rms_norm = _declare_norm(
 
 
 def _norm_backward_rule(g: Any, u: Any, a: Any, w: Any, mean: Any, rstd: Any, norm: Norm) -> Any:
-    """VJP of `norm_backward` for a: through x, by the VJP of a norm again, and through rstd."""
+    """VJP of `norm_backward` for a. Gradients flow through x, by the VJP of a norm, and through rstd."""
     x, scale = _standardise(a, norm)
     v, h = reshape(g, shape=norm.shape), _apply_weight(u, w, norm)
 

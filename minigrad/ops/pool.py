@@ -19,7 +19,7 @@ def _max_pool_rule(g: Any, y1: Any, a_shape: Shape, windows: tuple[Any, ...]) ->
     return put_at(g[0], y1, shape=a_shape, dims=len(windows))
 
 
-# The extremes over windows, given per dimension for the last dimensions, and their flat indices into these dimensions.
+# The extremes over `windows`, a list for each of the last dimensions, and their flat indices into these dimensions.
 # Nan propagates. The first of equal extremes gets the gradient.
 max_pool = Op(
     "max_pool",
@@ -60,8 +60,8 @@ put_at: Op = Op(
     attrs=("shape", "dims"),
 )
 
-# Multiply along `dim` by a sparse matrix, or with `back` by its transpose. A row of the matrix is (indices, weights),
-# and `size` is its length. Elements without a weight are not read, so inf and nan do not leak.
+# Multiply along `dim` by a sparse matrix, or with `back` by its transpose. A row of the matrix is (indices, weights)
+# and has length `size`. Elements without a weight are not read, so inf and nan do not propagate.
 resample: Op = Op(
     "resample",
     "W {a}",

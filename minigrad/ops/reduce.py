@@ -139,7 +139,7 @@ logsumexp = Op(
 
 
 def _norm_rule(g: Any, y: Any, a: Any, a_shape: Shape, p: float, dim: tuple[int, ...], keepdim: bool) -> Any:
-    """g a |a|^(p - 2) / y^(p - 1), but 0 where y or a is 0, and 0 for p = 0, which counts.
+    """Return g a |a|^(p - 2) / y^(p - 1), or 0 where y or a is 0, and for p = 0, which counts nonzero elements.
 
     The unselected branch of `where` is nan there, so second derivatives at 0, where a norm is not differentiable, are
     nan rather than 0.
@@ -153,7 +153,7 @@ def _norm_rule(g: Any, y: Any, a: Any, a_shape: Shape, p: float, dim: tuple[int,
         power = where(a == 0, 0.0, sign(a) * pow(sign(a) * a, p - 1.0))
         return spread(where(y == 0, 0.0, g * pow(y, 1.0 - p)), a_shape, dim, keepdim) * power
     expanded_norm = spread(y, a_shape, dim, keepdim)
-    ratio = div(a, expanded_norm)  # its powers do not overflow
+    ratio = div(a, expanded_norm)  # powers of the ratio do not overflow
     if p < 0:
         power = sign(a) * pow(sign(a) * ratio, p - 1.0)
     else:
@@ -256,7 +256,7 @@ def _predecessor_shift(reverse: bool) -> int:
 
 
 def _cumprod_rule(g: Any, y: Any, a: Any, dim: int, reverse: bool) -> Any:
-    """Multiply the product before an element by the gradient of the products after it: no division, so 0 is safe."""
+    """Multiply the product before each element by the gradient of the products after it, avoiding division by 0."""
     return shift(y, dim=dim, by=_predecessor_shift(reverse), fill=1.0) * _recur_rule(g, a, dim, reverse)
 
 

@@ -125,7 +125,7 @@ unfold_backward: Op = Op(
     attrs=("shape", *_UNFOLD_ATTRS),
 )
 
-# An arbitrarily strided view of the memory of a, which has strides `own`; `offset` is relative to its first element.
+# An arbitrarily strided view of the memory of a, whose strides are `own`; `offset` is relative to its first element.
 _AS_STRIDED_ATTRS = ("own", "size", "stride", "offset")
 as_strided: Op = Op(
     "as_strided",
@@ -192,7 +192,7 @@ cat = Op(
     "cat", "{a}", vjp=(_cat_rule,), shown=(r"\operatorname{part}_{slot} {g}",), attrs=("dim", "sizes"), variadic=True
 )
 
-# `pads` are (before, after) per dimension; negative padding crops. So the VJP pads by the negated amounts.
+# `pads` are (before, after) per dimension; negative padding crops. Hence the VJP pads by the negated amounts.
 pad: Op = Op(
     "pad",
     r"\operatorname{pad} {a}",
@@ -221,7 +221,7 @@ to = Op("to", r"\operatorname{to}\left({a}, {dtype}\right)", vjp=(lambda g: g,),
 # b written into a. a remains an operand in the graph, with gradient 0, as in PyTorch.
 copy = Op("copy", "{b}", vjp=(lambda g: where(False, g, 0.0), lambda g: g))
 
-# One of several outputs of an op, by index: its gradient goes to that position of a tuple.
+# One of several outputs of an op, selected by index. Its gradient is placed at that position of a tuple.
 pick = Op(
     "pick",
     r"{a}_{\left[{index}\right]}",

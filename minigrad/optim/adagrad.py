@@ -29,7 +29,7 @@ class Adagrad(Optimizer):
     - s = s + g², from `initial_accumulator_value`
     - p = p − `lr` / (1 + (t − 1) · `lr_decay`) · g / (√s + `eps`)
 
-    `lr` is the size of the first step, in units of the element. Raises ArgumentError for a negative option; see also
+    `lr` is the size of the first step, in units of the parameter. Raises ArgumentError for a negative option; see also
     `Optimizer`.
 
     >>> import minigrad as mg

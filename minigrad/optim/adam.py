@@ -41,7 +41,7 @@ class Adam(_MomentOptimizer):
     - p = p − `lr` · m / (1 − β₁ᵗ) / (√(v / (1 − β₂ᵗ)) + `eps`)
 
     `amsgrad` replaces v by its maximum so far (Reddi, Kale, Kumar 2018, "On the convergence of Adam and beyond",
-    algorithm 2). `lr` is roughly the size of a step, in units of the element. `decoupled_weight_decay` yields AdamW.
+    algorithm 2). `lr` is roughly the size of a step, in units of the parameter. `decoupled_weight_decay` yields AdamW.
     Raises ArgumentError for a negative `lr`, `eps` or `weight_decay`, or a beta outside [0, 1); see also `Optimizer`.
 
     >>> import minigrad as mg
@@ -212,7 +212,7 @@ class RAdam(_MomentOptimizer):
     g, m, v as in `Adam`:
 
     - ρ∞ = 2 / (1 − β₂) − 1, ρ = ρ∞ − 2 t β₂ᵗ / (1 − β₂ᵗ)
-    - p = p − `lr` · m / (1 − β₁ᵗ) while ρ ≤ 5; then that times r √(1 − β₂ᵗ) / (√v + `eps`), where
+    - p = p − `lr` · m / (1 − β₁ᵗ) while ρ ≤ 5; afterwards this step is multiplied by r √(1 − β₂ᵗ) / (√v + `eps`), where
       r² = (ρ − 4)(ρ − 2) ρ∞ / ((ρ∞ − 4)(ρ∞ − 2) ρ)
 
     For arguments and errors see `Adam`.

@@ -20,7 +20,7 @@ __all__ = [
 
 Hook = Callable[..., Any]
 HOOK_KINDS = ("before", "after", "saving", "saved", "loading", "loaded")
-_NO_HOOKS: Mapping[str, dict[Any, Hook]] = {name: {} for name in HOOK_KINDS}  # the hooks of an optimizer without any
+_NO_HOOKS: Mapping[str, dict[Any, Hook]] = {name: {} for name in HOOK_KINDS}  # for an optimizer without hooks
 global_hooks: dict[str, dict[Any, Hook]] = {"before": {}, "after": {}}  # the hooks of all optimizers
 
 
@@ -54,7 +54,7 @@ def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
 
 
 class OptimizerHooksMixin:
-    """Mixin of `Optimizer` with its hooks. Each method registers one and returns a handle that removes it."""
+    """Mixin that adds hooks to `Optimizer`. Each method registers a hook and returns a handle that removes the hook."""
 
     _hooks: Mapping[str, dict[Any, Hook]] = _NO_HOOKS
 
@@ -88,7 +88,7 @@ class OptimizerHooksMixin:
         return _add_hook(self._hooks_of_kind("loaded"), hook, prepend)
 
     def _run_hooks(self, kind: str, *state: Any) -> Any:
-        """Run the hooks of one kind, each of which may replace the state, and return it."""
+        """Run the hooks of one kind, each of which may replace the state, and return the resulting state."""
         for hook in tuple(self._hooks[kind].values()):
             result = hook(self, *state)
             if state and result is not None:

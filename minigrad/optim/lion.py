@@ -13,7 +13,7 @@ __all__ = ["Lion"]
 
 
 class Lion(Optimizer):
-    """Implements Lion: every element changes by `lr`, by the sign of an average gradient. Its state is half of Adam's.
+    """Implements Lion: steps of ± `lr` by the sign of an averaged gradient. The state is half as large as Adam's.
 
     Chen et al. 2023, "Symbolic discovery of optimization algorithms", algorithm 2; β₁, β₂ are `betas`, and the gradient
     g is negated if `maximize`:
@@ -21,9 +21,9 @@ class Lion(Optimizer):
     - p = p − `lr` · (sign(β₁ m + (1 − β₁) g) + `weight_decay` · p)
     - m = β₂ m + (1 − β₂) g
 
-    `lr` is in units of the parameter; the paper uses 3 to 10 times smaller values than for AdamW, and as much larger
-    `weight_decay`. Not in PyTorch. Raises ArgumentError for a negative `lr` or `weight_decay`, or a beta outside [0,
-    1); see also `Optimizer`.
+    `lr` is in units of the parameter; the paper uses 3 to 10 times smaller values than for AdamW, and a `weight_decay`
+    larger by the same factor. Not in PyTorch. Raises ArgumentError for a negative `lr` or `weight_decay`, or a beta
+    outside [0, 1); see also `Optimizer`.
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, -200.0], requires_grad=True)

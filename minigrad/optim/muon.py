@@ -24,7 +24,8 @@ def orthogonalize(
     + c A²) X, where A = X Xᵀ and a, b, c are the `coefficients`. It maps a singular value s to a s + b s³ + c s⁵.
     Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks".
 
-    `x` is (m, n). The result has its shape and dtype, also used internally, where PyTorch's Muon uses bfloat16.
+    `x` is (m, n). The result has the same shape and dtype. The dtype is also used internally, where PyTorch's Muon uses
+    bfloat16.
 
     >>> import minigrad as mg
     >>> orthogonalize(mg.tensor([[3.0, 0.0], [0.0, 4.0]])).shape
@@ -41,7 +42,7 @@ def orthogonalize(
 
 
 class Muon(Optimizer):
-    """Implements Muon: momentum steps orthogonalised, for matrices (m, n) of hidden layers. Use AdamW for the others.
+    """Implements Muon: orthogonalised momentum steps for (m, n) matrices of hidden layers. Use AdamW for others.
 
     Jordan et al. 2024, "Muon: an optimizer for hidden layers in neural networks", as in PyTorch:
 

@@ -1,6 +1,6 @@
 """Optimizer: the base class of all optimizers, which stores parameter groups and the state of each parameter.
 
-A subclass defines the update of one parameter, `update`; this class counts, validates, saves and loads.
+A subclass defines `update`, which updates one parameter; this class counts steps, validates, saves and loads.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class Optimizer(OptimizerHooksMixin):
     parameter to its state, on the same device and of the same dtype.
 
     A subclass defines ``update(p, grad, state, group)``, which modifies one parameter in place, and may declare in
-    `interval` the half-open interval of each option.
+    `limits` the half-open interval of each option.
 
     PyTorch's implementation options `foreach`, `fused` and `capturable` are stored in the groups and have no effect on
-    results or speed: an update is one launch anyway. ``differentiable=True`` would change the result, to a
-    differentiable step, and is rejected.
+    results or speed: an update is one launch anyway. ``differentiable=True`` would make the step differentiable, and is
+    rejected.
 
     Raises DTypeError if `params` is not an iterable of tensors or dicts, ArgumentError if it is empty, a tensor appears
-    twice or not a leaf, an option is out of its limits, or for `differentiable`.
+    twice or not a leaf, an option is outside its limits, or for `differentiable`.
 
     >>> import minigrad as mg
     >>> class Halving(mg.optim.Optimizer):
@@ -77,8 +77,8 @@ class Optimizer(OptimizerHooksMixin):
 
     limits: ClassVar[Limits] = {}
     traceable: ClassVar[bool] = False
-    """Whether `update` only passes options such as ``group["lr"]`` to operations, or computes with them by Python
-    operators: then a replay of `mg.jit` reads them at each step. Otherwise it retraces when one changes."""
+    """Whether `update` only passes options such as ``group["lr"]`` to operations or applies Python operators to them.
+    If so, a replay of `mg.jit` reads the options at each step; otherwise a changed option triggers a retrace."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -209,7 +209,7 @@ class Optimizer(OptimizerHooksMixin):
     # --- groups ---
 
     def add_param_group(self, param_group: Any) -> None:
-        """Add a param group, ``{"params": …}`` with options that override the defaults. Raises as the constructor."""
+        """Add a param group, ``{"params": …}`` with options that override the defaults. Raises like the constructor."""
         if not isinstance(param_group, Mapping) or "params" not in param_group:
             raise DTypeError(
                 f'{self.name}: param_group must be a dict with its tensors under "params", but got {param_group!r:.80}.'
@@ -240,7 +240,7 @@ class Optimizer(OptimizerHooksMixin):
         self.param_groups.append(group)
 
     def _split_names(self, group: dict[str, Any]) -> None:
-        """Separate the names of (name, parameter) pairs into "param_names"; all groups have names, or none has."""
+        """Separate the names of (name, parameter) pairs into "param_names". Either all groups have names or none."""
         named_params = [x for x in group["params"] if isinstance(x, tuple) and len(x) == 2]
         if named_params:
             group["param_names"] = [name for name, _ in named_params]
@@ -284,7 +284,7 @@ class Optimizer(OptimizerHooksMixin):
     def state_dict(self) -> dict[str, Any]:
         """Return the state, by parameter index, and the param groups, in PyTorch's layout.
 
-        Its tensors are the optimizer's own: the next step modifies them.
+        The tensors are not copied: the next step modifies them.
 
         >>> import minigrad as mg
         >>> x = mg.ones(2, requires_grad=True)
@@ -354,7 +354,7 @@ class Optimizer(OptimizerHooksMixin):
         return {name: x for name, x in vars(self).items() if name != "_hooks"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the attributes of a copy or of `load_state_dict`. Override it to complete older groups."""
+        """Restore the attributes of a copy or of `load_state_dict`. Override it to add options to older groups."""
         vars(self).update(state)
 
     def _convert_state(self, name: str, x: Any, p: Tensor) -> Any:

@@ -24,7 +24,7 @@ __all__ = ["DeviceMemory", "MemoryReport", "empty_cache", "memory", "set_pool_li
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """The memory of one device: the number of live tensors, their bytes without duplicates, and its pool."""
+    """The memory of one device: the number of live tensors, their bytes without duplicates, and the memory pool."""
 
     tensors: int
     bytes: int

@@ -35,7 +35,7 @@ class _KernelTotals:
     read: int = 0
     written: int = 0
     new: int = 0
-    """Results in newly allocated memory: neither views nor in-place."""
+    """The number of results in newly allocated memory, which excludes views and in-place results."""
 
 
 class KernelCall(NamedTuple):
@@ -70,7 +70,7 @@ class Profile(Effects):
         results = call.result if isinstance(call.result, tuple) else (call.result,)
         new = sum(hasattr(x, "nbytes") and id(memory_owner(x)) not in input_ids for x in results)
         start, read, written = time.perf_counter() - call.seconds, _nbytes(call.inputs), _nbytes(call.result)
-        # If another device's kernel computes.
+        # The other device whose kernel computes the result, if any.
         computing_device = getattr(get_kernels(call.op).get(call.device), "by", "")
         device = f"{call.device} by {computing_device}" if computing_device else call.device
         self.events.append(KernelCall(call.op, device, start, call.seconds, read, written, new))

@@ -1,7 +1,7 @@
 """Kernel source inspection: `kernel_source` shows the kernels that run for an operation, a tensor or a function.
 
 Nothing is stored during normal execution. The operation is executed again while a listener collects the launched
-kernels, so launches have no overhead and the source is the one that just ran.
+kernels, so normal launches have no overhead and the source is that of the kernels that just ran.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _default_operands(op: Op) -> tuple[Tensor, ...]:
 
 
 def _operation_of(node: Node) -> tuple[Op, tuple[Any, ...], dict[str, Any]]:
-    """Return the operation that computed `node`, its operands as far as saved, and its attributes."""
+    """Return the operation that computed `node`, its operands (or placeholders for them), and its attributes."""
     step = node.grad_fn if isinstance(node, Tensor) else node
     if step is not None and step._op is OPS["pick"]:  # one of several outputs
         step = step._inputs[0]
@@ -154,7 +154,7 @@ def _operand(op: Op, slot: int, saved: Any, constant: Any, edge: Any, result: Te
 
 
 def _format_call(call: Call, launched: list[Any]) -> str:
-    """Format the source of a kernel call, the launched kernels or the function, below a description."""
+    """Format the source of a kernel call (the launched kernels, or the function) below a description of the call."""
     operand_texts = [_type_text(x) for x in call.inputs] + [
         f"{name}={value!r:.40}" for name, value in call.attrs.items()
     ]

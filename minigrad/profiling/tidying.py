@@ -1,7 +1,8 @@
 """Tidying: `tidy` frees, at the end of a block, the memory of the tensors that were created in it and not kept.
 
-Python frees a tensor when its last reference is dropped. But a notebook holds many references: ``_``, ``Out[3]``, the
-variables of old cells, the traceback of the last error; and graphs with reference cycles wait for the collector.
+Python frees a tensor when its last reference is dropped. But a notebook keeps many references: ``_``, ``Out[3]``, the
+variables of old cells, the traceback of the last error; and graphs with reference cycles wait for the garbage
+collector.
 """
 
 from __future__ import annotations
@@ -63,11 +64,11 @@ def _new_tracked(cls: type[Tensor]) -> Tensor:
 def tidy(function: Callable[..., Any] | None = None) -> Any:
     """Context manager or decorator that frees on exit the tensors that were created in it and not kept.
 
-    Kept are: tensors passed to `keep`, the return value of the function (also in lists, tuples and dicts), the `grad`
-    of older tensors, and what the graphs of these need. Tensors from before, such as parameters, and those of other
-    threads are not affected. Using a freed tensor raises TidiedError with the line of the block. Tensors are also freed
-    if an exception leaves the block. It inspects all Python objects, which takes some milliseconds: use it per cell or
-    epoch, not per step.
+    The following are kept: tensors passed to `keep`, the return value of the function (also in lists, tuples and
+    dicts), the `grad` of older tensors, and the tensors that their graphs need. Tensors created before the block, such
+    as parameters, and those of other threads are not affected. Using a freed tensor raises TidiedError with the line of
+    the block. Tensors are also freed if an exception leaves the block. Exiting inspects all Python objects, which takes
+    some milliseconds: use `tidy` per cell or epoch, not per step.
 
     >>> import minigrad as mg
     >>> w = mg.ones(3, requires_grad=True)

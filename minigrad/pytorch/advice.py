@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = ["DIFFERENCES", "UNSUPPORTED_METHODS", "UNSUPPORTED_OPTIONS", "missing_name_message", "replacement_for"]
 
-# Methods that only raise an error with a replacement.
+# Methods that only raise an error, which names a replacement.
 UNSUPPORTED_METHODS = {"torch.Tensor.half", "torch.Tensor.bfloat16"}
 
 # Parameters that are accepted only with their default; any other value raises ArgumentError.
@@ -22,7 +22,7 @@ UNSUPPORTED_OPTIONS = {
     **{f"torch.optim.{name}": ("differentiable",) for name in _OPTIMIZERS},
 }
 
-# Names that exist with another meaning than in PyTorch's documentation.
+# Names whose meaning differs from PyTorch's documentation.
 DIFFERENCES = {
     "torch.Event": "an event of a backward pass, not of a GPU stream",
     "torch.Generator": "another random stream: a seed gives other values than in PyTorch, the same on each device",
@@ -166,7 +166,7 @@ def _minigrad_attribute(name: str) -> Any:
 
 
 def missing_name_message(family: str, name: str, always: bool = False) -> str:
-    """Return the second line of an error for a missing name, "" without a replacement unless `always`."""
+    """Return the second line of an error for a missing name; "" if no replacement is known, unless `always`."""
     replacement = DIFFERENCES.get(f"{family}.{name}") or replacement_for(family, name)
     if replacement or always:
         return f".\n  PyTorch's {family}.{name} is not available{replacement and ': '}{replacement}."

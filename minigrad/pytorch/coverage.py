@@ -103,7 +103,7 @@ def _coverage_row(family: str, name: str, forms: str, home: str) -> CoverageRow:
 def _missing_options(implementation: Any, forms: str, bound: bool) -> list[str]:
     """Return the options of PyTorch's function that `implementation` lacks; `bound` skips the `self` of a method.
 
-    Operands are not compared by name if there are several signatures, or if positional-only.
+    Operands are not compared by name if there are several signatures, or if the operands are positional-only.
     """
     try:
         parameters = list(signature(implementation).parameters.values())[bound:]
@@ -128,7 +128,7 @@ def _missing_options(implementation: Any, forms: str, bound: bool) -> list[str]:
 
 
 def _missing_members(qualified_name: str, implementation: Any) -> list[str]:
-    """Return the methods that `implementation` of a class lacks, and missing options of the others."""
+    """Return the methods that `implementation` of a class lacks, and the options that its other methods lack."""
     missing = []
     for name, forms in names(".").get(qualified_name, {}).items():
         label = OPERATORS.get(name.strip("_")) if name.startswith("__") else f"{name}()"

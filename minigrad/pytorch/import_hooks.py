@@ -1,7 +1,7 @@
 """Import hooks for modules of PyTorch that have no file in minigrad, with their available names.
 
-``from minigrad.nn.modules.linear import Linear`` is `minigrad.nn.Linear`. If nothing in a module is available, the
-import raises ModuleNotFoundError with the advice of ``mg.amp``; importing a missing name raises ImportError.
+``from minigrad.nn.modules.linear import Linear`` imports `minigrad.nn.Linear`. If nothing in a module is available, the
+import raises ModuleNotFoundError with the same advice as ``mg.amp``; importing a missing name raises ImportError.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ __all__ = ["find_spec", "resolve_missing"]
 
 
 def find_spec(name: str) -> ModuleSpec | None:
-    """Return a spec for the module ``minigrad.…`` without a file, with the available names of PyTorch's module; None
-    if PyTorch has no such name, or it is available. Raises ImportError with advice for a missing name."""
+    """Return a spec for the module ``minigrad.…``, which has no file and contains the available names of PyTorch's
+    module. Return None if PyTorch has no such name, or if the name is available. Raises ImportError with advice for a
+    missing name."""
     torch_name = name.replace("minigrad", "torch", 1)
     family, _, last = torch_name.rpartition(".")
     if _available_names(torch_name):
@@ -52,7 +53,7 @@ def resolve_missing(home: str, name: str) -> Any:
 def _available_names(module: str) -> dict[str, str]:
     """Return the available names of a module of PyTorch, each with the family that defines it.
 
-    A module named like a function, which it would hide, has none: ``nn.utils.weight_norm``.
+    A module with the name of a function, which it would hide, has no names: ``nn.utils.weight_norm``.
     """
     family, _, last = module.rpartition(".")
     if names().get(family, {}).get(last):

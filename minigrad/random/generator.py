@@ -48,7 +48,7 @@ class Generator:
         self.manual_seed(seed)
 
     def manual_seed(self, seed: Any) -> Generator:
-        """Set the seed, in [-2**63, 2**64), where negative seeds are modulo 2**64, and return the generator."""
+        """Set the seed, in [-2**63, 2**64), and return the generator. Negative seeds are taken modulo 2**64."""
         if not isinstance(seed, int) or not -(2**63) <= seed < 2**64:
             raise DTypeError(f"manual_seed: expected an int in [-2**63, 2**64), but got {seed!r}.")
         with draw_lock:
@@ -71,15 +71,15 @@ class Generator:
         for listener in modes.generator_state_read:
             listener.generator_state_read(attribute)
 
-    def draw(self, count: int, is_shared: bool = False) -> tuple[int, int]:
-        """Advance by `row_count` random numbers, and return the key of the stream and the offset of the first.
+    def draw(self, count: int, shared: bool = False) -> tuple[int, int]:
+        """Advance by `count` random numbers, and return the key of the stream and the offset of the first number.
 
         >>> generator = Generator(5)
         >>> generator.draw(3), generator.draw(1)
         ((5, 0), (5, 3))
         """
         with draw_lock:
-            seed, first_index = self._seed, self._offset + (0 if is_shared else self._row_range[0] * ROW_OFFSET)
+            seed, first_index = self._seed, self._offset + (0 if shared else self._row_range[0] * ROW_OFFSET)
             self._offset += count
         key_and_offset = seed, first_index
         for listener in modes.elements_drawn:
@@ -87,20 +87,19 @@ class Generator:
         return key_and_offset
 
     def next_key(self, shared: bool = False) -> int:
-        """Return a new 64-bit key, for an independent stream; also distinct per row of `rows` unless `is_shared`."""
+        """Return a new 64-bit key for an independent stream. Rows of `rows` have distinct keys unless `shared`."""
         key, offset = self.draw(1, shared)
         return cast(int, symbolic.apply(_derive_key, key, offset))
 
     def rows(self, first_row: int = 0, count: int = 0) -> None:
-        """Draw for `count` rows from row `first_row` of a distributed batch from now on; 0, 0 for a non-distributed
-        one.
+        """From now on draw for `count` rows of a distributed batch, starting at `first_row`; 0, 0 if not distributed.
 
-        `dropout` then drops what it would drop in the full batch. Other draws use separate streams per row.
+        `dropout` then drops the same elements as in the full batch. Other draws use separate streams per row.
         """
         self._row_range = first_row, count
 
     def key_for(self, numel: int) -> tuple[int, int]:
-        """Return a key for `numel` elements and their offset in its stream, within `rows` that of the full batch."""
+        """Return a key for `numel` elements and their offset in its stream; with `rows`, that in the full batch."""
         first_row, row_count = self._row_range
         shared = bool(row_count) and not numel % row_count
         return self.next_key(shared), first_row * (numel // row_count) if shared else 0

@@ -132,7 +132,7 @@ def normal(
 
 @register_method("bernoulli")
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """Return samples, 0 or 1, with the probabilities in `input`, in its shape and dtype; or all with probability `p`.
+    """Return samples, 0 or 1, in the shape and dtype of `input`: 1 has the probability in `input`, or `p` if given.
 
     Raises ArgumentError for probabilities outside [0, 1], DTypeError for integer dtypes without `p`.
     """
@@ -301,7 +301,7 @@ def _sample_int(
 
 
 def _integer_range(dtype: DType) -> tuple[int, int]:
-    """Return the half-open range of a dtype, for floats that of consecutive exact integers."""
+    """Return the half-open range of a dtype; for floats, the range in which all integers are exact."""
     if dtype.is_floating_point:
         digits = 24 if dtype is float32 else 53
         return -(2**digits), 2**digits + 1

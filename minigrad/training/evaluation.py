@@ -17,9 +17,9 @@ __all__ = ["Metric", "MetricMeans", "accuracy", "device_of", "evaluate", "perple
 
 
 class Metric(NamedTuple):
-    """A metric that is not a mean over batches, but ``then(mean)``: perplexity is exp of the mean loss.
+    """A metric that is ``then(mean)``, a function of a mean over batches: perplexity is exp of the mean loss.
 
-    ``of(output, target)`` is averaged. Any function of both whose mean is meaningful is itself a metric.
+    ``of(output, target)`` is averaged. A function of output and target whose mean is meaningful needs no `Metric`.
     """
 
     of: Callable[[Any, Any], Any]
@@ -52,7 +52,7 @@ def _exp(x: float) -> float:
 
 
 perplexity = Metric(cross_entropy, _exp)
-"""exp of the mean cross entropy, the effective number of equally likely classes. Takes the arguments of the loss."""
+"""exp of the mean cross entropy, the effective number of equally likely classes. Has the same arguments as the loss."""
 
 
 class MetricMeans:
@@ -107,7 +107,7 @@ def evaluate(
 def training_mode(model: Module, training: bool) -> Iterator[None]:
     """Context manager that sets training or evaluation mode, and restores the mode of each module.
 
-    In a model in training mode, a submodule in evaluation mode, such as a frozen norm, remains in it.
+    In a model in training mode, a submodule in evaluation mode, such as a frozen norm, stays in evaluation mode.
     """
     modes = [(module, module.training) for module in model.modules()]
     if not (training and model.training):
@@ -125,7 +125,7 @@ def device_of(model: Module) -> str | None:
 
 
 def split_batch(batch: Any, device: str | None) -> tuple[tuple[Any, ...], Any]:
-    """Return the inputs and the target of a batch, on the device of the model. A single tensor is both."""
+    """Return the inputs and the target of a batch, on the device of the model. A single tensor is used as both."""
     if isinstance(batch, Tensor):
         batch = (batch, batch)
     if not isinstance(batch, list | tuple) or len(batch) < 2:

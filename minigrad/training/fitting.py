@@ -1,4 +1,4 @@
-"""`fit`: the training loop. The modules next to this one have its helpers."""
+"""The training loop, `fit`. Its helpers are in the other modules of this package."""
 
 from __future__ import annotations
 
@@ -44,13 +44,15 @@ def fit(
 
     Each epoch ends with an evaluation on `validate` and a step of `scheduler`, which steps after each batch instead if
     ``schedule="step"``. `early_stop` is an `EarlyStop` or its patience; the model ends with its best weights.
-    `checkpoint` is a file for all changing state: if it exists and `resume`, training resumes from it. `seed` seeds the
-    default generator unless resuming. `minigrad.training` describes batches, metrics, checkpoints and callbacks.
+    `checkpoint` is a file that stores all changing state: if it exists and `resume` is true, training resumes from it.
+    `seed` seeds the default generator unless resuming. `minigrad.training` describes batches, metrics, checkpoints and
+    callbacks.
 
-    Reading a loss on a GPU waits for it. With `look_every` above 1 losses are read in groups of that size, at the
-    latest at the end of an epoch or before a checkpoint; the history has the same bits. Raises DivergedError if a loss
-    is nan or infinite, before it changes the weights, or up to `look_every` steps late, but before a checkpoint;
-    ArgumentError for options that cannot be combined; FileFormatError for a damaged checkpoint.
+    Reading a loss from a GPU waits for its kernels. With `look_every` above 1 losses are read in groups of that size,
+    at the latest at the end of an epoch or before a checkpoint; the history is bitwise identical. Raises DivergedError
+    if a loss is nan or infinite: before the weights change or, if `look_every` is above 1, up to that many steps late,
+    but before a checkpoint; ArgumentError for options that cannot be combined; FileFormatError for a damaged
+    checkpoint.
 
     >>> import minigrad as mg
     >>> model = mg.nn.Linear(1, 1)

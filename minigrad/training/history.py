@@ -8,14 +8,14 @@ from minigrad.core.errors import printable
 
 __all__ = ["History"]
 
-MAX_ROWS = 20  # rows of a table, above which its middle is elided
+MAX_ROWS = 20  # maximum rows of a table; the middle of a longer table is elided
 
 
 class History:
     """The metrics of a training run: `epochs` has a dict per epoch, `steps` the loss of each step.
 
-    Indexing by name returns a metric of all epochs: ``history["val_loss"]``. `stopped` tells why training ended before
-    its last epoch, if it did.
+    Indexing by name returns the values of a metric for all epochs: ``history["val_loss"]``. `stopped` is the reason if
+    training ended before its last epoch.
 
     >>> history = History()
     >>> history.epochs += [{"loss": 1.5, "val_loss": 1.25, "lr": 0.1}, {"loss": 0.75, "val_loss": 1.0, "lr": 0.1}]

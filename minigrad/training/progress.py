@@ -16,8 +16,7 @@ _BAR_FORMAT = "{desc}{percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
 
 
 class ProgressBar:
-    """A tqdm bar, or none unless `enabled`, starting at `initial` of `total` steps (or None), described by
-    `description`."""
+    """A tqdm bar labelled `description`, from step `initial` of `total` (or None). It is shown only if `enabled`."""
 
     def __init__(self, enabled: bool, description: str, initial: int, total: int | None) -> None:
         self.bar: Any = None
@@ -48,14 +47,14 @@ class ProgressBar:
             self.bar.set_description(text, refresh=False)
 
     def step(self, loss: float) -> None:
-        """Advance by one step with this loss, nan if none has been read yet."""
+        """Advance by one step with this loss, which is nan if no loss has been read yet."""
         if self.bar is not None:
             if loss == loss:
                 self.bar.set_postfix_str(f"loss={loss:.3g}{self.epoch_metrics}", refresh=False)
             self.bar.update()
 
     def show_metrics(self, row: Mapping[str, float]) -> None:
-        """Show the metrics of a completed epoch, and include those other than the loss from now on."""
+        """Show the metrics of a completed epoch, and from now on include the metrics other than the loss."""
         if self.bar is not None:
             formatted = "".join(f", {name}={x:.3g}" for name, x in row.items() if name not in ("loss", "lr"))
             self.epoch_metrics = printable(formatted)

@@ -43,10 +43,11 @@ class Callback:
 
 
 class Run:
-    """A training run as callbacks see it.
+    """The state of a training run, which is passed to callbacks.
 
     `model`, `optimizer` and `scheduler` are the arguments of `fit`, and `history` is its future result. `epoch` and
-    `step` count those completed; `loss` is the latest loss. `mean` has the sums of the current epoch.
+    `step` count the completed epochs and steps; `loss` is the latest loss. `mean` accumulates the sums of the current
+    epoch.
 
     Losses remain on their device until `look_every` of them are read together. Accessing `loss` reads them.
     """
@@ -73,7 +74,7 @@ class Run:
         self.epoch, self.step, self.look_every = 0, 0, look_every
         self.last_loss = float("nan")  # the latest loss read
         self._pending_losses: list[Tensor] = []
-        self._losses: list[float] = []  # losses read of steps not yet completed
+        self._losses: list[float] = []  # losses that were read before their step was completed
         self._sample_counts: list[int] = []  # sample counts of completed steps with unread losses
         self._callbacks = {name: _event_callbacks(callbacks, name) for name in ("on_backward", "on_step", "on_epoch")}
 
@@ -104,12 +105,12 @@ class Run:
 
     @property
     def loss(self) -> float:
-        """The loss of the latest step. Raises as `record_loss`."""
+        """The loss of the latest step. Raises like `record_loss`."""
         self.read_losses()
         return self.last_loss
 
     def record_loss(self, loss: Tensor) -> None:
-        """Record a loss, and read the pending ones if there are `look_every`. Raises DivergedError as `read_losses`."""
+        """Record a loss, and read the pending ones if there are `look_every`. Raises like `read_losses`."""
         self._pending_losses.append(loss.detach().reshape(()))
         if len(self._pending_losses) >= self.look_every:
             self.read_losses()
@@ -145,7 +146,7 @@ class Run:
         )
 
     def _flush_losses(self) -> None:
-        """Move the losses read of completed steps to the history and the mean."""
+        """Move the losses of completed steps, as far as read, to the history and the mean."""
         completed = list(zip(self._losses, self._sample_counts, strict=False))
         for loss, count in completed:
             self.history.steps.append(loss)
@@ -153,7 +154,7 @@ class Run:
         del self._losses[: len(completed)], self._sample_counts[: len(completed)]
 
     def end_step(self, count: int) -> None:
-        """Complete a step of `count` samples, already added to `mean`, after the optimizer's."""
+        """Complete a step of `count` samples, which `mean` already includes, after the optimizer's step."""
         if self.scheduler is not None and self.schedule == "step":
             self.scheduler.step()
         self.step += 1
@@ -183,7 +184,7 @@ class Run:
 
     @property
     def components(self) -> dict[str, Any]:
-        """The components with a state of their own, by name."""
+        """The components that have their own state, by name."""
         components = {"model": self.model, "optimizer": self.optimizer, "scheduler": self.scheduler, "best": self.best}
         loaders = {"loader": self.loader, "validate": self.validate}
         components |= {name: loader for name, loader in loaders.items() if is_resumable(loader)}
@@ -209,8 +210,8 @@ class Run:
     def load(self, path: str | os.PathLike[str]) -> None:
         """Resume from the checkpoint at `path`.
 
-        Raises FileFormatError for a damaged file, ArgumentError for one of a run with other components, and the error
-        of a component whose state does not match; all components are restored then.
+        Raises FileFormatError for a damaged file, ArgumentError for a checkpoint of a run with other components, and
+        the error of a component whose state does not match. After an error all components are restored.
         """
         state = io.load(path, "numpy")
         if not isinstance(state, dict) or not {"random", "fit", "losses"} <= set(state):
@@ -233,7 +234,7 @@ class Run:
             self.mean.count, self.mean.totals = fit["count"], fit["totals"]
 
     def _check_progress(self, fit: Any, losses: Any, path: str | os.PathLike[str]) -> None:
-        """Raise FileFormatError for values of another type, ArgumentError if other metrics are half accumulated."""
+        """Raise FileFormatError for values of another type, ArgumentError for partial sums of other metrics."""
         template = {"epoch": 0, "step": 0, "history": [], "count": 0, "totals": None}
         mismatch = find_mismatch(fit, template)
         if not mismatch:

@@ -35,7 +35,7 @@ class BestEpoch:
 
     @classmethod
     def from_rule(cls, rule: int | EarlyStop, monitor: str) -> BestEpoch:
-        """Create one from a rule or a patience, with `monitor` as the default. Raises ArgumentError."""
+        """Create an instance from a rule or a patience, with `monitor` as the default. Raises ArgumentError."""
         rule = rule if isinstance(rule, EarlyStop) else EarlyStop(rule)
         patience: Any = rule.patience
         if rule.mode not in ("min", "max") or not isinstance(patience, int) or patience < 1:

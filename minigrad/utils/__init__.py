@@ -9,7 +9,7 @@ __all__ = ["data"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import `data`, and so NumPy, on first use."""
+    """Import `data`, which imports NumPy, on first use."""
     if name in __all__:
         return import_module(f"minigrad.utils.{name}")
     from minigrad.pytorch.import_hooks import resolve_missing

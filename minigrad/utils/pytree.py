@@ -38,14 +38,14 @@ Leaves = list[Any]
 
 
 class _NodeType(NamedTuple):
-    """The flatten and unflatten functions of a container class: to (children, context), and back with the class."""
+    """The flatten function of a container class, to (children, context), and its inverse, given the class."""
 
     flatten: Callable[[Any], tuple[Iterable[Any], Any]]
     build: Callable[[type, list[Any], Any], Any]
 
 
 class _ContainerContext(NamedTuple):
-    """The context of a built-in container, which must be equal in addition to the number of children."""
+    """The context of a built-in container, which is compared in addition to the number of children."""
 
     keys: tuple[Any, ...] | None = None
     extra: Any = None
@@ -191,8 +191,8 @@ def register_pytree_node(
     """Register `cls`, without its subclasses, as a container, as in PyTorch.
 
     ``flatten_fn(x)`` returns the children and a context, which is compared by ``==``; ``unflatten_fn(children,
-    context)`` rebuilds an instance. `mg.jit` traces a function once for all arguments of equal structure, and rebuilds
-    the containers that it returns on each call.
+    context)`` rebuilds an instance. `mg.jit` traces a function once for all arguments of equal structure, and on each
+    call rebuilds the containers that the function returns.
 
     Raises DTypeError if `cls` is not a class or the functions are not callable, ArgumentError if it is registered
     already.

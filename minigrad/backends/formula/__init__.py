@@ -29,7 +29,7 @@ __getattr__ = deprecated_names(__name__, {"Phrase": "RawFormula"})
 
 
 class RawFormula(NamedTuple):
-    """A formula without an operation: what an op displays for a rule that is too long to print itself."""
+    """A formula without an operation, which an op displays instead of a rule that is too long."""
 
     formula: str
     inputs: tuple[str, ...]
@@ -157,7 +157,7 @@ def _attribute_formula(x: Any) -> Formula:
 
 
 def _simplify(op: Op, args: tuple[Formula, ...]) -> Any:
-    """Return the simplified result of an operation on `args` if the full form would be noise; else None."""
+    """Return a simpler form of an operation on `args` if the full form would be hard to read, else None."""
     match op.name, args:
         case "mul", (x, y) if x is _ONE or y is _ONE:
             return y if x is _ONE else x

@@ -46,7 +46,7 @@ class TargetLanguage(NamedTuple):
     is_true: str
     """Test of whether a value is true."""
     missing_attr: Callable[[str], str]
-    """Function that returns the replacement for an attribute that is None, from its name."""
+    """Function that maps the name of an attribute that is None to the code that replaces it."""
     literal: Callable[[float], str]
 
 
@@ -59,7 +59,7 @@ class _BooleanCode(str):
 
 
 class _ExpCode(str):
-    """Code of an exponential, which ln and − 1 combine with without loss of accuracy."""
+    """Code of an exponential, recognised by ln and − 1 so that no accuracy is lost."""
 
     __slots__ = ("power",)
     power: str
@@ -82,7 +82,7 @@ def check_scalar_op(op: Op) -> None:
 def rule_code(
     op: Op, rule: Callable[..., Any], names: Mapping[str, str], attrs: Mapping[str, Any], language: TargetLanguage
 ) -> str:
-    """Return code for a rule of `op` on g, y and its operands, called by `names`. Raises Unwritable if it fails."""
+    """Return code for a rule of `op` on g, y and its operands, with these `names`. Raises Unwritable on failure."""
     operands = [Formula(names[name]) for name in op.inputs]
     try:
         gradient = rule(Formula("g"), Formula("y"), *operands, **attrs, **dict.fromkeys(op.shapes, ()))
@@ -105,7 +105,8 @@ def _formula_code(formula: Formula, language: TargetLanguage) -> str:
 
 
 def op_code(op: Op, operands: Mapping[str, str], attrs: Mapping[str, Any], language: TargetLanguage) -> str:
-    """Return code for the op's formula on `operands`. A single function of ours also gets omitted attributes."""
+    """Return code for the op's formula on `operands`. If the formula is a single function of minigrad, the function
+    also receives the attributes that the formula omits."""
     attr_codes: dict[str, str] = {}
     for name in op.attrs:
         x = attrs[name]

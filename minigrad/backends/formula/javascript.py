@@ -62,8 +62,8 @@ JAVASCRIPT = TargetLanguage(
 
 
 def javascript(op: Op) -> dict[str, Any]:
-    """Return code of `op` on scalars: "js", an expression of the operands a, b, … and attributes, and "rules", one per
-    operand, of g and y too; None without a derivative. If no code can be generated, "why" gives the reason.
+    """Return code of `op` on scalars. "js" is an expression in the operands a, b, … and the attributes; "rules" has one
+    per operand, in g and y too, or None without a derivative. If no code can be generated, "why" states the reason.
 
     >>> from minigrad import OPS
     >>> javascript(OPS["tanh"])
@@ -85,7 +85,8 @@ def javascript(op: Op) -> dict[str, Any]:
 
 
 def op_code(op: Op, operands: Mapping[str, str], attrs: Mapping[str, Any]) -> str:
-    """Return code for the op's formula on `operands`. A single function of the player also gets omitted attributes."""
+    """Return code for the op's formula on `operands`. If the formula is a single function of the player, the function
+    also receives the attributes that the formula omits."""
     return applied_in(op, operands, attrs, JAVASCRIPT)
 
 

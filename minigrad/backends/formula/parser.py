@@ -20,7 +20,7 @@ class Part(NamedTuple):
 
     @property
     def base(self) -> Part:
-        """The base of a power or subscript; other parts themselves."""
+        """The base of a power or subscript; for other kinds the part itself."""
         return self.parts[0].base if self.kind in ("power", "sub") else self
 
 

@@ -40,8 +40,8 @@ class Notation(NamedTuple):
     """The spelling of names, of constructs with a fixed shape, and of all other parts in one notation.
 
     `operand_precedence` is the precedence that each part of a construct needs to omit brackets, and `precedence` the
-    precedence of the construct. In a `is_linear` notation, constructs that LaTeX groups visually, such as a fraction,
-    may need brackets too.
+    precedence of the construct. If `is_linear`, constructs that LaTeX groups visually, such as fractions, may need
+    brackets too.
     """
 
     print_name: Callable[[str], str]
@@ -100,7 +100,7 @@ def _print_part(part: Part, operands: Mapping[str, Any], writer: Notation) -> tu
     printed = []
     for piece, required in zip(part.parts, needs, strict=True):
         text, precedence = _print_part(piece, operands, writer)
-        # A formula has brackets where LaTeX needs them; an inserted operand may need more.
+        # A formula has the brackets that LaTeX needs. Inserting an operand may require more.
         may_need_brackets = writer.is_linear or piece.kind == "operand" or part.kind == "call"
         if precedence == _UNKNOWN and may_need_brackets:
             hole_index, hole_precedence = divmod(ord(text) - HOLES, 8)

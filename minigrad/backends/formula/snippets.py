@@ -79,7 +79,7 @@ def forward_code(op: Op, fixed: Mapping[str, Any]) -> str:
 
 
 def gradient_codes(op: Op, fixed: Mapping[str, Any]) -> tuple[str | None, ...]:
-    """Return code for the gradient of each operand, of g and y too; None without a derivative. Raises Unwritable.
+    """Return code for the gradient of each operand, in g and y too, or None without a derivative. Raises Unwritable.
 
     >>> from minigrad import OPS
     >>> gradient_codes(OPS["elu"], {})     # the attribute alpha is called b

@@ -1,4 +1,5 @@
-"""The device ``numpy``: the readable reference. A kernel takes ndarrays (and Python scalars) and returns an ndarray.
+"""The device ``numpy``, the reference implementation. A kernel takes ndarrays (and Python scalars) and returns an
+ndarray.
 
 Kernels run with NumPy's floating-point warnings disabled, since 1/0 is inf here; a separate context holds that setting,
 so the user's NumPy settings do not change. Operands are already promoted to a common dtype and checked for
@@ -43,7 +44,7 @@ quiet_context = _QuietContext()
 
 
 def _call_quietly(kernel: Kernel, *inputs: Any, **attrs: Any) -> Any:
-    """Call `kernel` in that context. It cannot be entered twice, and a kernel may itself compute with tensors."""
+    """Call `kernel` in the quiet context, unless it is already active: a kernel may itself compute with tensors."""
     try:
         return kernel(*inputs, **attrs) if _is_quiet.get() else quiet_context.run(kernel, *inputs, **attrs)
     except IndexError as error:  # from NumPy, for an index that only the kernel can check

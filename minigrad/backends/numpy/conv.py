@@ -39,7 +39,7 @@ def window_view(a: Array, out_size: Shape, size: Pair, stride: Pair, dilation: P
 
 
 def padded_zeros(shape: Shape, window: Window, dtype: Any) -> tuple[Array, Array, Any]:
-    """Return zeros for padded images of `shape`, a view of their interior, and the index of its part of the images."""
+    """Return zeros for padded images of `shape`, a view of their interior, and the index of the image part in it."""
     lines = list(zip(shape[-2:], window.padding, strict=True))
     zeros: Array = np.zeros((*shape[:-2], *[n + sum(pad) for n, pad in lines]), dtype)
     interior = tuple([slice(max(before, 0), before + n + min(after, 0)) for n, (before, after) in lines])
@@ -59,7 +59,7 @@ def slices(count: int, step: int) -> list[slice]:
 
 
 def iter_columns(x: Array, window: Window, groups: int) -> Iterator[tuple[tuple[slice, ...], Array]]:
-    """Yield the index in the output and the columns of a few images, or of a few rows of one.
+    """Yield the output index and the columns of a few images at a time, or of a few rows of one image.
 
     Columns are (groups, C / groups * kH * kW, images, rows * oW), valid until the next iteration.
     """
@@ -71,7 +71,7 @@ def iter_columns(x: Array, window: Window, groups: int) -> Iterator[tuple[tuple[
         max(1, min(count, COLUMN_ELEMENTS // (row_elements * oh))),
         max(1, min(oh, COLUMN_ELEMENTS // row_elements)),
     )
-    if window[:3] == ((1, 1), (1, 1), ((0, 0), (0, 0))):  # an image is its own columns
+    if window[:3] == ((1, 1), (1, 1), ((0, 0), (0, 0))):  # the columns are the image itself
         for images in slices(count, max_images):
             columns = x[images].swapaxes(0, 1).reshape(groups, channels // groups, -1, oh * ow)
             yield (images, slice(None), slice(0, oh)), columns
@@ -122,7 +122,7 @@ def conv2d_weight(g: Array, x: Array, *, window: Window, groups: int) -> Array:
         total = np.zeros((groups, channels * prod(window.size), out), x.dtype)
         for out_index, columns in iter_columns(x[images], window, groups):
             lines = g[images][out_index].reshape(columns.shape[2], groups, out, -1)
-            # In this order: BLAS takes 1.5 times as long for the transpose.
+            # To compute the transpose, BLAS would take 1.5 times as long.
             total += np.matmul(columns.transpose(2, 0, 1, 3), lines.swapaxes(2, 3)).sum(0)
         totals[images.start] = total
 

@@ -114,8 +114,8 @@ kernel("slogdet", DEVICE)(np.linalg.slogdet)
 
 @kernel("cofactor", DEVICE)
 def cofactor(a: Array) -> Array:
-    """Compute cofactors by the SVD A = U S V: cofactors are multiplicative, det(U) U for U, and for S the products of
-    all other singular values on the diagonal. There is no division, so singular values may be 0."""
+    """Compute cofactors from the SVD A = U S V. Cofactors are multiplicative: those of U are det(U) U, and those of S
+    are diagonal, with the products of all other singular values. Nothing is divided, so singular values may be 0."""
     u, s, v = np.linalg.svd(a)
     other_products = np.where(np.eye(s.shape[-1], dtype=bool), 1, s[..., None, :]).prod(-1)
     sign = np.linalg.det(u) * np.linalg.det(v)

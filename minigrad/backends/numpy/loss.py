@@ -39,7 +39,7 @@ def class_index(classes: Array) -> tuple[Array, ...]:
 
 
 REDUCTIONS = {"none": None, "sum": False, "mean": True}
-"""Whether a reduction divides; None for no reduction. `functional` rejects other names before."""
+"""Whether a reduction divides; None for no reduction. `functional` has already rejected other names."""
 
 
 def reduce_losses(losses: Array, mask: Any, weights: Array, reduction: str) -> tuple[Array, Array]:
@@ -53,7 +53,7 @@ def reduce_losses(losses: Array, mask: Any, weights: Array, reduction: str) -> t
         return np.asarray(summed), weights
     if mask is True:
         return np.asarray(summed / losses.size), weights / weights.dtype.type(losses.size)
-    # If 0, the mean is nan, and so are the derivatives of positions that count.
+    # If 0, the mean is nan, and so are the derivatives of positions that are not ignored.
     total_weight = np.add.reduce(weights, axis=None)
     return np.asarray(summed / total_weight), np.divide(weights, total_weight, out=weights, where=mask)
 

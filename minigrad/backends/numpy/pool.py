@@ -40,7 +40,7 @@ def group_into_rounds(windows: tuple[range, ...]) -> list[tuple[int, slice, slic
 
 
 def is_continuation(run: list[tuple[int, int]], window: int, position: int) -> bool:
-    """Return whether (window, place) extends `run` with the same, forward step."""
+    """Return whether (window, place) continues `run` with the same step in the forward direction."""
     w, p = run[-1]
     return position > p and (len(run) == 1 or (2 * w - run[-2][0], 2 * p - run[-2][1]) == (window, position))
 

@@ -29,7 +29,7 @@ def cast_to_sum_dtype(result: Array, a: Array) -> Array:
     return result.astype(sum_dtype(a), copy=False)
 
 
-MAX_SEQUENTIAL = 1024  # elements: a sequential float32 sum of as many has about six correct digits
+MAX_SEQUENTIAL = 1024  # number of elements whose sequential float32 sum has about six correct digits
 
 
 def reduce_ufunc(ufunc: Any, a: Array, dim: Any, keepdim: bool, **kwargs: Any) -> Array:
@@ -66,7 +66,7 @@ def nonzero_extremum(magnitudes: Array, dim: Dims, ufunc: Any = np.maximum, star
 
 
 def scaled_variance(a: Array, dim: Dims, correction: float) -> tuple[Array, Any]:
-    """Return the variance of `a` divided by a scale squared, in float64, and the scale."""
+    """Return the variance of `a` divided by the square of a scale, in float64, and the scale."""
     count = product(a.shape[k] for k in dim)
     freedom = max(count - correction, 0)
     average = np.asarray(reduce_ufunc(np.add, a, dim, True, dtype=np.float64) / count)

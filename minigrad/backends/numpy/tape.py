@@ -46,7 +46,7 @@ def tape_batch(value: Array, columns: Array, *, program: Any, out: Any = None) -
 
 @kernel("tape_batch_backward", DEVICE)
 def tape_batch_backward(value: Array, columns: Array, seeds: Array, *, program: Any, out: Any = None) -> Array:
-    """Compute the gradients of the leaves, in rows as of `value`, summed over samples, from those of the outputs."""
+    """Compute the gradients of the leaves from those of the outputs, summed over samples, in the rows of `value`."""
     out[...] = 0.0
     for samples, rows in _sample_chunks(program, columns):
         _forward(program, value, rows)
@@ -67,7 +67,7 @@ def step(grad: Array, *, rows: Array, lr: float, out: Any = None) -> Array:
 
 
 def _sample_chunks(program: Any, columns: Array) -> Iterator[tuple[slice, Array]]:
-    """Yield chunks of samples, with rows in which those of the fed leaves are filled."""
+    """Yield chunks of samples, each with an array of rows in which the fed leaves are set."""
     length = max(1, MAX_ELEMENTS // program.rows)
     for start in range(0, columns.shape[1], length):
         chunk = columns[:, start : start + length]

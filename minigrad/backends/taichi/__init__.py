@@ -109,7 +109,7 @@ def _make_numpy_fallback(numpy_kernel: Kernel) -> Kernel:
 
 
 def _to_cpu_array(x: Any) -> Any:
-    """Copy a NumPy result to a ``cpu`` array in pool memory; return a view of an operand as a view."""
+    """Copy a NumPy result to a ``cpu`` array in pool memory; a view of an operand remains a view."""
     if not isinstance(x, np.ndarray):
         return x
     return CPU.from_numpy(x, _empty_on_cpu) if x.base is None else x.view(CpuArray)

@@ -31,10 +31,10 @@ def jit(
 ) -> Any:
     """Trace the kernel calls of `function`, such as a training step, at its first call, and replay them without Python.
 
-    The trace covers the forward pass, the backward pass and the optimizer's update. The function reads and writes
-    tensors from closure variables, globals and attributes in place, so parameters change. Float arguments, optimizer
-    options such as ``group["lr"]``, step counts and random values are read at each call. Everything else that Python
-    read is guarded: if it has changed, the function is retraced, so a replay computes what the function would.
+    The trace covers the forward pass, the backward pass and the optimizer's update. Tensors in closure variables,
+    globals and attributes are read and written in place, so parameters change. Float arguments, optimizer options such
+    as ``group["lr"]``, step counts and random values are read at each call. Everything else that Python read is
+    guarded: if it has changed, the function is retraced, so that a replay computes what the function would.
     `Jitted.captures` lists the last 100 reasons for tracing. The results have no graph.
 
     Arguments and results may be nested containers: tuples, lists, dicts, dataclasses, other mappings, and classes
@@ -106,7 +106,7 @@ class Jitted:
         self._discarded: tuple[Any, str] | None = None  # key of the last trace that was discarded, and the reason
         self._discard_count = 0
         self._fullgraph = fullgraph
-        self._eager_reason = ""  # the reason for running eagerly, "" while the function is traced
+        self._eager_reason = ""  # the reason for running eagerly, or "" while the function is traced
         self._misses = CacheMisses(getattr(function, "__name__", "a step"), max_traces)
         self._lock = RLock()  # serialises threads, as kernels share buffers
         self._guarded_modules = [state] if hasattr(state, "training") else [x for x in state if hasattr(x, "training")]
@@ -185,7 +185,7 @@ class Jitted:
         args, kwargs = call.with_symbolic_floats(capture.symbols, inputs)
         result = capture.run(lambda: self._function(*args, **kwargs))
         for x in call.tensors:
-            if x._step is not None:  # an in-place write gave it a graph; a replay gives it none
+            if x._step is not None:  # an in-place operation recorded a graph node; a replay does not record one
                 x._step, x._requires_grad = None, False
         try:
             if capture.graph_break:
@@ -227,18 +227,18 @@ class Jitted:
 
     @property
     def program(self) -> str:
-        """The trace that the last call ran or recorded: one line per kernel call, then how it is executed and why.
-        Empty if that trace was discarded."""
+        """The trace that the last call ran or recorded: one line per kernel call, then how the trace is executed and
+        why. Empty if the trace was discarded."""
         return "" if self._last is None else str(self._last)
 
     @property
     def recording(self) -> StepTrace | None:
-        """The trace that the last call ran or recorded, for `minigrad_viz.draw`; None if it was discarded."""
+        """The trace that the last call ran or recorded, for `minigrad_viz.draw`; None if the trace was discarded."""
         return self._last
 
     @property
     def source(self) -> str:
-        """The source of the kernels that the last call launched; empty if it ran call by call."""
+        """The source of the kernels that the last call launched; empty if the trace was executed call by call."""
         replay = None if self._last is None else self._last.replay
         return "" if replay is None else replay.source
 

@@ -1,6 +1,7 @@
-"""Checks: generated Python code that tests whether arguments have the key of one trace.
+"""Checks: generated Python code that tests whether arguments match the key of a trace.
 
-Flattening arguments into a key takes about ten microseconds, longer than a small step; the generated code takes one.
+Flattening arguments into a key takes about ten microseconds, longer than a small step; the generated code takes about
+one microsecond.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ Check = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 def compile_check(call: Arguments, inputs: list[float]) -> Check | None:
     """Return a function of (args, kwargs) that returns their tensors if their key is that of `call`, else None.
 
-    The function writes their floats to `inputs`. Return None if no code can be generated: for containers other than
-    tuples, lists and dicts with string keys, and for rare types of leaves.
+    The function writes the arguments' floats to `inputs`. Return None if no code can be generated, as for containers
+    other than tuples, lists and dicts with string keys, and for rare types of leaves.
     """
     writer = _CheckWriter(call)
     try:
@@ -129,7 +130,7 @@ class _CheckWriter:
         self._tensors.append(name)
 
     def compile(self, inputs: list[float]) -> Check:
-        """Return the compiled function of all tests."""
+        """Compile all tests into a function."""
         arrays = [f"{x}._array" for x in self._tensors]
         if len(arrays) > 1:
             addresses = [f"{x}.address" for x in arrays]

@@ -1,4 +1,4 @@
-"""Arguments of a call: the part that selects a trace, and the part that the trace reads at each call.
+"""Arguments of a call, divided into the part that selects a trace and the part that the trace reads at each call.
 
 A trace reads tensors and floats at each call. Everything else is part of its cache key: the structure of containers,
 the layout of tensors, scalars by type and value, and all other objects by identity.
@@ -52,12 +52,12 @@ def is_module(x: Any) -> bool:
 
 
 def is_leaf(x: Any) -> bool:
-    """Whether `x` is a leaf of the tree, whatever containers it derives from."""
+    """Whether `x` is a leaf of the tree, even if its class derives from a container."""
     return isinstance(x, Tensor | DType) or is_module(x)
 
 
 def rebuild_tree(spec: TreeSpec, leaves: Iterator[Any]) -> Any:
-    """Like `tree_unflatten`, but raise CaptureError that names a container that cannot be built."""
+    """Like `tree_unflatten`, but raise a CaptureError that names the container if it cannot be built."""
     if spec.type is None:
         return next(leaves)
     children = [rebuild_tree(child, leaves) for child in spec.children]
@@ -116,7 +116,7 @@ class Arguments:
 
     @property
     def guarded_objects(self) -> list[tuple[Any, str]]:
-        """The arguments compared by identity, with their paths; what a step reads of them is guarded."""
+        """The arguments compared by identity, with their paths. Whatever a step reads from them is guarded."""
         pairs = zip(self.leaves, self.paths, strict=True)
         return [(x, path) for x, path in pairs if not isinstance(x, Tensor) and not is_value(x)]
 
@@ -128,7 +128,7 @@ class Arguments:
 
     @property
     def named_specs(self) -> list[tuple[str, TreeSpec]]:
-        """The function's name for each argument, and the structure of the argument."""
+        """The parameter name and the structure of each argument."""
         positional, keywords = self.spec.children
         names, rest = _parameters(self._function)
         names = [*names, *[f"{rest}[{k}]" for k in range(len(self._args))]][: len(self._args)]
@@ -146,7 +146,8 @@ class Arguments:
         return [paths[id(x)] for x in self.tensors]
 
     def with_symbolic_floats(self, book: SymbolicTrace, inputs: list[float]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments with symbolic floats, which are read from `inputs` whenever `book` is read.
+        """Return the arguments with symbolic floats in place of floats. The values are read from `inputs` whenever
+        `book` is read.
 
         `inputs` is initialised with the floats of this call. An argument without floats stays the same object."""
         inputs[:] = self.floats
@@ -178,7 +179,7 @@ class Arguments:
                 )
 
     def describe_first_call(self) -> str:
-        """Return the reason for a trace whose key is new: the shapes and values of the arguments."""
+        """Return the reason for a trace with a new key: the shapes and values of the arguments."""
         shapes = [f"tensors of shapes {' and '.join([str(x.shape) for x in self.tensors])}"] if self.tensors else []
         leaves = [(path, x) for path, x in zip(self.paths, self.leaves, strict=True) if type(x) in (bool, int, str)]
         description = ", ".join([*shapes, *[f"{path}={x!r}" for path, x in leaves]])
@@ -196,7 +197,7 @@ def _parameters(function: Callable[..., Any]) -> tuple[list[str], str]:
 
 
 def _unreadable_reason(x: Any) -> str:
-    """Return why an argument's elements cannot be read by a replay, and what to write instead; "" if they can."""
+    """Return the reason that a replay cannot read an argument's elements, and what to write instead; "" if it can."""
     if isinstance(x, np.ndarray | np.generic):
         if x.size <= MAX_COMPARED_ELEMENTS and not x.dtype.hasobject:
             return ""
@@ -231,7 +232,7 @@ def _static_key(x: Any) -> Any:
 
 
 def find_overlaps(tensors: list[Tensor]) -> Any:
-    """Return which arguments overlap another in memory, with byte offsets, since a write to one changes both."""
+    """Return the pairs of arguments that overlap in memory, with byte offsets, since a write to one changes both."""
     if len(tensors) < 2:
         return ()
     overlaps, (last, start, reach) = [], (0, 0, 0)

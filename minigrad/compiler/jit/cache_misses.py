@@ -1,4 +1,4 @@
-"""Cache misses: the last traces of a step, and one warning about what keeps it from being replayed."""
+"""Cache misses: the last traces of a step, and a single warning about the reason that it is not replayed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Capture: the kernel calls of one run of a step, with the buffers that they read and write.
 
 While the step runs eagerly, a tap receives each kernel call, and allocations and reads of arrays are observed. Arrays
-that existed before the step are identified by their memory, so a replayed call reads a parameter's current value.
+that existed before the step are identified by their memory, so that a replayed call reads a parameter's current value.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ class Capture(Effects):
         ] = {}  # id -> leaf, its hooks before the step, its name
         self.draws: dict[int, GeneratorDraws] = {}
         self.buffers: list[Buffer] = []
-        self.instability = ""  # why a replay would differ: the step changed state that it also reads
+        self.instability = ""  # the reason that a replay would differ: the step changed state that it also reads
         self._written_storages: dict[int, Any] = {}  # storages that the step wrote to
         self._tensor_options: dict[int, tuple[Any, str]] = {}  # tensors that hold an optimizer's option
-        self._rebased: list[Any] = []  # tensors that an in-place write gave another graph
+        self._rebased: list[Any] = []  # tensors that an in-place write moved to another graph node
         self._references: list[Any] = []  # references that prevent the reuse of addresses and ids
         self._buffer_of_root: dict[int, Buffer] = {}
         self._argument_buffers = [
@@ -86,7 +86,8 @@ class Capture(Effects):
             self.optimizers[id(optimizer)] = OptimizerScalars(self.symbols, optimizer)
 
     def drop_dead_leaves(self, live_ids: set[int]) -> None:
-        """Drop the gradients of leaves that the step created and that are dead: a replay creates others."""
+        """Drop the gradients of leaves that the step created and that are no longer alive, since a replay creates
+        others."""
         for optimizer in self.optimizers.values():
             live_ids |= {id(p) for group in optimizer.optimizer.param_groups for p in group["params"]}
         tables: tuple[dict[int, Any], ...] = self.grads, self.grads_read, self.hooks_before
@@ -146,7 +147,7 @@ class Capture(Effects):
         )
 
     def view(self, array: Any, kind: str = EXISTING) -> View:
-        """Return the view that describes an array; memory seen for the first time becomes a buffer of this kind."""
+        """Return the view that describes an array. Memory seen for the first time is added as a buffer of this kind."""
         buffer = self.find_buffer(array)
         if buffer is None:
             root = memory_owner(array)
@@ -155,7 +156,7 @@ class Capture(Effects):
         return View(buffer, address_of(array) - address_of(buffer.array), array.shape, array.strides, array.dtype)
 
     def find_buffer(self, array: Any) -> Buffer | None:
-        """Return the buffer that contains an array, None if it is unknown."""
+        """Return the buffer that contains an array, or None if the memory is unknown."""
         root = memory_owner(array)
         for owner, (first, end), buffer in self._argument_buffers:
             if owner is root:
@@ -218,7 +219,8 @@ class Capture(Effects):
         self._rebased.append(tensor)
 
     def metadata_changed(self, tensor: Any, name: str) -> None:
-        """Refuse to make a tensor from outside the step a view of its old self, which a replay would not do."""
+        """Refuse to turn a tensor from outside the step into a view of its previous value, which a replay would not
+        do."""
         buffer = self.find_buffer(tensor._array)
         if tensor._base is None and (buffer is None or buffer.kind in (ARGUMENT, EXISTING)):
             self._break_graph(
@@ -250,7 +252,8 @@ class Capture(Effects):
         ]
 
     def elements_drawn(self, generator: Any, first: int, count: int) -> tuple[Any, Any]:
-        """Return the seed and offset of random values that the step draws, symbolic so that replays draw new ones."""
+        """Return the seed and offset of random values that the step draws. They are symbolic, so that replays draw new
+        values."""
         draw = self.draws.get(id(generator))
         if draw is None:
             draw = self.draws[id(generator)] = GeneratorDraws(generator, self.symbols, generator._offset - count)
@@ -263,7 +266,7 @@ class Capture(Effects):
         return draw.seed, draw.offset + offset if offset else draw.offset
 
     def generator_seeded(self, generator: Any) -> None:
-        """Record that the step seeds a generator: each replay draws the same values."""
+        """Record that the step seeds a generator, so that each replay draws the same values."""
         self.draws[id(generator)] = GeneratorDraws(generator)
 
     def optimizer_stepping(self, optimizer: Any) -> None:
@@ -273,7 +276,7 @@ class Capture(Effects):
         self.optimizers[id(optimizer)].steps += 1
 
     def option_read(self, optimizer: Any, name: str, x: Any) -> Any:
-        """Return a symbolic value for an optimizer's option stored in a tensor, which each replay reads again."""
+        """Return a symbolic value for an optimizer's option stored in a tensor. Each replay reads the tensor again."""
         name_of_option = f"{name} of {optimizer.name}"
         self._tensor_options[id(x)] = x, name_of_option
         array = x._array
@@ -299,7 +302,7 @@ _BRANCH_KEYWORDS = ("if", "elif", "while", "assert")
 
 
 def _describe_read(line: str) -> str:
-    """Return the message for a read of an element at a line of the user's code, with what to write instead."""
+    """Return the message for a read of an element at a line of the user's code. It states what to write instead."""
     source_line = line.rpartition(": ")[2].strip()
     keyword = source_line.split(" ")[0].split("(")[0]
     location = f", at {line}" if line else ""

@@ -23,7 +23,7 @@ __all__ = ["describe_function"]
 
 
 def describe_function(node: ReachableObject) -> None:
-    """Add guards and links of a Python function; for library functions only those of closure and defaults."""
+    """Add the guards and links of a Python function; for a library function, only those of its closure and defaults."""
     f: FunctionType = node.object
     node.code = code = f.__code__
     description = f"the code of {node.path}"

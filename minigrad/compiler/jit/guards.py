@@ -1,8 +1,8 @@
 """Guards: conditions under which a trace may be replayed.
 
-A guard stores how to read something that a step depends on, and its value when the step was traced. All guards of a
-trace are compiled into one expression that compares by identity, since a loop over them would take longer than a small
-step. Values are compared only if that fails: an equal int, float, string or tuple of those also passes.
+A guard stores how to read a value that a step depends on, and the value when the step was traced. All guards of a trace
+are compiled into one expression that compares by identity, since a loop over them would take longer than a small step.
+Values are compared only if that fails: an equal int, float, string or tuple of those also passes.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _has_exact_repr(kind: type) -> bool:
 
 
 def is_value(x: Any) -> bool:
-    """Whether `x` is immutable: a Python scalar, a string, a tuple of those, or similar."""
+    """Whether `x` is an immutable value, such as a Python scalar, a string, or a tuple of those."""
     if isinstance(x, tuple | frozenset):
         return all(map(is_value, x))
     return isinstance(x, _VALUE_TYPES) or _has_exact_repr(type(x))
@@ -94,7 +94,8 @@ def is_same(current: Any, previous: Any) -> bool:
 
 
 class Guard:
-    """A condition: `read()` still returns `value`. `test` is its identity test, a template over `objects`."""
+    """The condition that `read()` still returns `value`. `test` is the template of its identity test, filled with
+    `objects`."""
 
     __slots__ = ("name", "objects", "read", "test", "value", "verb")
 
@@ -110,7 +111,7 @@ class Guard:
         self.test, self.objects, self.read, self.value, self.name, self.verb = test, objects, read, value, name, verb
 
     def holds(self) -> bool:
-        """Return whether the value read now is the same."""
+        """Return whether the current value is the same."""
         return is_same(self.read(), self.value)
 
     def describe_failure(self) -> str:
@@ -186,7 +187,7 @@ def guard_length(container: Any, name: str) -> Guard:
 
 
 def guard_entries(container: Any, name: str) -> Guard:
-    """Guard the entries of a container and their order; keys and values of a mapping."""
+    """Guard the entries of a container and their order; for a mapping, the keys and values."""
     is_mapping = type(container) is not list and hasattr(container, "keys") and hasattr(container, "values")
     kind: Any = dict if isinstance(container, dict) else type(container)  # a dict subclass may override what it returns
 
@@ -220,7 +221,7 @@ def guard_bytes(memory: Any, name: str) -> Guard:
 def compile_guards(
     guards: Iterable[Guard], extra_tests: Iterable[tuple[str, tuple[Any, ...]]] = ()
 ) -> Callable[[Any], bool]:
-    """Return a function of `tensors` that returns whether all guards hold by identity.
+    """Return a function of `tensors` that tests all guards by identity.
 
     `extra_tests` are tests in the same form that may name `tensors`. Objects are defaults of the function's parameters,
     which are faster to read than globals. All tests for emptiness are merged into one.

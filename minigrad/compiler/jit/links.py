@@ -1,4 +1,4 @@
-"""Links: an object that a step reaches, and what it reads from it."""
+"""Links: the objects that a step reaches, and what the step reads from them."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ class ReachableObject:
         self.links: list[Link] = []
         """Links that always count as read."""
         self.named_links: dict[str, Link] = {}
-        """Links to attributes, which count if the step's code has their name."""
+        """Links to attributes, which count as read if the step's code contains their name."""
         self.tables: list[tuple[Callable[[str], Guard], Iterable[str]]] = []
         """Functions that create guards for attributes, and the names of those attributes."""
         self.code: CodeType | None = None
-        """The code of a function, whose links count only if it was entered."""
+        """The code of a function, whose links count as read only if the function was entered."""
         self.names: frozenset[str] = frozenset()
         """Attribute names that the object itself reads."""
         self.absence_table: Mapping[str, Any] | None = None
         """A table whose missing names a step may observe."""
         self.unguardable_reason = ""
-        """Why the object cannot be guarded."""
+        """The reason that the object cannot be guarded."""
 
     def add_guards(self, *guards: Guard) -> None:
-        """Add guards that lead to no object."""
+        """Add guards that do not lead to an object."""
         self.links += [Link(guard, None, "") for guard in guards]
 
 

@@ -1,8 +1,8 @@
 """Locks between threads that trace or replay steps.
 
-Threads run one step one at a time, and different steps concurrently, with two exceptions. Only one step is traced at a
-time, since tracing changes gradients and makes optimizer options symbolic, which steps may share. And a replay that
-changes gradients excludes tracing, and accumulation by other threads.
+The same step is run by one thread at a time, and different steps run concurrently, with two exceptions. Only one step
+is traced at a time, since tracing changes gradients and makes optimizer options symbolic, which steps may share. A
+replay that changes gradients excludes tracing, and accumulation by other threads.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from minigrad.core.graph import global_grad_listeners, grad_lock
 __all__ = ["GradChangeObserver", "capture_lock", "hold_capture_lock", "wait_for_captures"]
 
 capture_lock = RLock()
-"""Held during a capture. Acquired before `grad_lock`, never after."""
+"""Locked during a capture. Acquired before `grad_lock`, never after."""
 
 
 class GradChangeObserver(Effects):

@@ -25,9 +25,9 @@ FULL, CONSTANT = "full", "constant"  # arrays filled with a scalar, or with cons
 
 
 class Buffer:
-    """A piece of memory of an argument, from before the step, or allocated by it. `array` spans the memory; for an
-    argument it is the argument, and offset 0 is its first element. `array_type` is the type of arrays in it, and
-    `owner` the array that owns the allocation: see `allocation_of`."""
+    """A piece of memory: an argument's, one that existed before the step, or one that the step allocated. `array` spans
+    the memory; for an argument, it is the argument itself, and offset 0 is its first element. `array_type` is the type
+    of arrays in the memory, and `owner` the array that owns the allocation; see `allocation_of`."""
 
     __slots__ = ("array", "array_type", "index", "is_written", "kind", "owner")
 
@@ -37,7 +37,7 @@ class Buffer:
         self.is_written = False  # whether a call other than its creator writes to it
 
     def release(self) -> None:
-        """Release the memory, once everything needed has been taken from it."""
+        """Release the memory, which is no longer needed."""
         self.array = self.owner = None
 
     def __repr__(self) -> str:
@@ -45,7 +45,7 @@ class Buffer:
 
 
 class View(NamedTuple):
-    """The layout of an array: a buffer, a byte offset in it, shape, strides and dtype."""
+    """The layout of an array: its buffer, byte offset in the buffer, shape, strides and dtype."""
 
     buffer: Buffer
     offset: int
@@ -58,8 +58,9 @@ class View(NamedTuple):
 
 
 class CallNode(NamedTuple):
-    """A kernel call with views, Python scalars or None as operands. If it `is_in_place`, its results existed before.
-    `scope` is its module in the model, and `gradient_of` the operation whose gradient it computes, "" if none."""
+    """A kernel call with views, Python scalars or None as operands. If `is_in_place`, the results existed before the
+    call. `scope` is the module of the model that it belongs to, and `gradient_of` the operation whose gradient it
+    computes, or ""."""
 
     op: str
     device: str
@@ -84,8 +85,8 @@ def memory_owner(array: Any) -> Any:
 
 
 def allocation_of(array: Any) -> Any:
-    """Return the array for which the memory of `array` was allocated, which owns its last cache line entirely; None if
-    unknown or if it has no elements."""
+    """Return the array for which the memory of `array` was allocated, and which owns its last cache line entirely; None
+    if it is unknown or has no elements."""
     owner = None
     while not hasattr(type(array), "__del__") and hasattr(array, "base"):
         owner = array if getattr(array, "address", 0) and array.nbytes else owner

@@ -69,7 +69,7 @@ LRU_CACHE_TYPE = type(lru_cache(lambda: None))
 def describe(node: ReachableObject) -> None:
     """Add the guards and links of an object."""
     x = node.object
-    if x is sys.modules:  # it has thousands of entries: guard only those named in the step's code
+    if x is sys.modules:  # thousands of entries: guard only those named in the step's code
         node.tables.append((partial(guard_entry, x, name="a Python module"), x))
         return
     kind = type(x)
@@ -94,7 +94,7 @@ def describe(node: ReachableObject) -> None:
 
 
 def _describe_wrapper(*names: str) -> Callable[[ReachableObject], None]:
-    """Return a function that describes a wrapper whose wrapped objects are these attributes."""
+    """Return a function that describes a wrapper whose wrapped objects are stored in these attributes."""
 
     def describe(node: ReachableObject) -> None:
         for name in names:
@@ -262,7 +262,7 @@ def _describe_builtin(node: ReachableObject) -> None:
 
 
 def _describe_leaf(node: ReachableObject) -> None:
-    """Add nothing: a step can read nothing else from the object."""
+    """Add nothing, since a step can read nothing else from the object."""
 
 
 def _describe_instance(node: ReachableObject) -> None:
@@ -284,7 +284,8 @@ def _describe_instance(node: ReachableObject) -> None:
 
 
 def _describe_attributes(node: ReachableObject) -> None:
-    """Guard attributes by name; for instances of minigrad's classes all, since its own code reads them."""
+    """Guard attributes by name; for instances of minigrad's classes, guard all, since minigrad's own code reads
+    them."""
     x = node.object
     kind = type(x)
     if kind is list or kind is dict or kind is tuple:  # no attributes

@@ -1,4 +1,4 @@
-"""A program: a step's kernel calls, without duplicates and dead code, and the code that runs them again."""
+"""Programs: the kernel calls of a step, without duplicates and dead code, and the code that runs them again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["Extent", "Extents", "Program", "optimize_calls"]
 
 
 def optimize_calls(nodes: Sequence[CallNode], results: Sequence[View]) -> tuple[list[CallNode], list[View]]:
-    """Return the calls that `wanted` and lasting writes depend on, deduplicated, and the new views of `wanted`."""
+    """Return the distinct calls that `results` and lasting writes depend on, and the new views of `results`."""
     unique_calls, replacements = _eliminate_common_calls(nodes)
     views = [_replace_buffer(view, replacements) for view in results]
     return _eliminate_dead_calls(unique_calls, views), views
@@ -60,7 +60,7 @@ def _replace_buffer(view: View, replacements: Mapping[int, Buffer]) -> View:
 
 
 def _call_key(node: CallNode) -> Any:
-    """Return a key that equal calls share, None if the call has to be repeated."""
+    """Return a key that is the same for equal calls; None if the call must always run."""
     views = (*node.reads, *node.outs)
     if node.is_in_place or any(view.buffer.is_written for view in views) or node.op == CONSTANT:
         return None
@@ -100,8 +100,8 @@ def _eliminate_dead_calls(nodes: Sequence[CallNode], results: Iterable[View]) ->
 
 
 class Extent(NamedTuple):
-    """A piece of memory as a flat byte array, the offset of a buffer in it, the type of its arrays, and the array that
-    owns the allocation: kernels may read and write the rest of that array's last cache line."""
+    """A memory region as a flat byte array, the offset of a buffer in it, the array type, and the array that owns the
+    allocation. Kernels may also read and write the rest of the owner's last cache line."""
 
     flat: Any
     start: int
@@ -115,7 +115,7 @@ class Extent(NamedTuple):
 
     @staticmethod
     def from_array(array: Any, offset: int = 0) -> Extent:
-        """Return the memory of an array that lies at a byte offset in a buffer."""
+        """Return the memory of an array that starts at a byte offset in its buffer."""
         root = memory_owner(array)
         return Extent(_flat(root), address_of(array) - address_of(root) - offset, type(array), allocation_of(array))
 
@@ -134,7 +134,7 @@ def _flat(root: Any) -> Any:
 
 
 class _ComputedArray:
-    """An array that a call returned, at a byte offset in its buffer. Most later calls read the array itself; others
+    """An array returned by a call, at a byte offset in its buffer. Most later calls read the array itself; the others
     read views of its memory."""
 
     __slots__ = ("_memory", "array", "offset")
@@ -154,7 +154,7 @@ Extents = dict[int, Extent]
 
 
 class Program:
-    """Kernel calls in order: the reference that any other way of running a step is checked against."""
+    """The kernel calls of a step in order. Every other way of running the step is checked against this one."""
 
     def __init__(self, nodes: Sequence[CallNode], results: Sequence[View], buffers: Sequence[Buffer]) -> None:
         self.nodes, self.result_views = list(nodes), list(results)

@@ -1,9 +1,9 @@
-"""Reach: the Python objects that a step can read, in their state before it runs, and those that it did read.
+"""Reach: the Python objects that a step can read, recorded before it runs, and those that it has read.
 
-From the step, the objects among its arguments and the modules it calls, `Reach` follows closure variables, globals,
-defaults, attributes, containers, wrappers and classes, and creates a guard for each link (see `objects`). After the
-step has run, it selects the links that the step may have followed: those of functions that were entered, and of
-attributes named in their code.
+Starting from the step, the objects among its arguments and the modules that it calls, `Reach` follows closure
+variables, globals, defaults, attributes, containers, wrappers and classes, and creates a guard for each link (see
+`objects`). After the step has run, it selects the links that the step may have followed: those of functions that were
+entered, and of attributes named in their code.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DESCRIPTORS = (property, staticmethod, classmethod, cached_property, partialmet
 
 
 class ReadSet(NamedTuple):
-    """What a step read: guards, tensors as (tensor, name) by id, and messages about what cannot be guarded."""
+    """What a step read: guards, tensors as (tensor, name) by id, and messages about objects that cannot be guarded."""
 
     guards: list[Guard]
     tensors: dict[int, tuple[Any, str]]
@@ -45,7 +45,7 @@ class ReadSet(NamedTuple):
 
 
 class Reach:
-    """The objects reachable from those that are added."""
+    """The objects that are reachable from the added roots."""
 
     def __init__(self) -> None:
         self._objects: dict[int, ReachableObject] = {}
@@ -53,21 +53,21 @@ class Reach:
         self._roots: list[Any] = []
         self._names: set[str] = set()  # names in the code of all reachable functions
         self._stored_names: set[str] = set()  # attribute names stored in objects such as `attrgetter`
-        self._codes: set[int] = set()  # ids of the code of those functions
-        self._late_ids: set[int] = set()  # objects first seen while the step ran, which it may have created
+        self._codes: set[int] = set()  # ids of the code objects of these functions
+        self._late_ids: set[int] = set()  # ids of objects first seen during the step, which may have created them
         self._queue: deque[ReachableObject] = deque()
         self._with_attributes: list[ReachableObject] = []
 
     # --- before the step runs ---
 
     def add(self, x: Any, path: str) -> None:
-        """Add `object`, which counts as read, and all objects reachable from it."""
+        """Add `x`, which counts as read, and all objects reachable from it."""
         self._roots.append(x)
         self._visit(x, path)
         self._follow()
 
     def enter(self, frame: FrameType) -> None:
-        """Add a function that is about to run, unless it is known, such as one that only a library references."""
+        """Add a function that is about to run, for example one that only a library references, unless it is known."""
         code = frame.f_code
         if id(code) in self._codes:
             return
@@ -128,7 +128,7 @@ class Reach:
 
     @property
     def optimizers(self) -> list[Optimizer]:
-        """The optimizers whose groups the step may read itself."""
+        """The optimizers whose parameter groups the code of the step may read."""
         optimizers = [x.object for x in self._objects.values() if isinstance(x.object, Optimizer)]
         named = "param_groups" in self._names
         return [one for one in optimizers if named or any(id(group) in self._objects for group in one.param_groups)]
@@ -147,7 +147,7 @@ class Reach:
                     cast(Any, table)[key] = concrete(value)
 
     def select_read(self, watch: EntryWatch, optimizers: Iterable[Optimizer] = ()) -> ReadSet:
-        """Return what the entered functions may have read, except groups of `optimizers`, which have other guards."""
+        """Return what the entered functions may have read, except groups of `optimizers`, guarded separately."""
         groups = {id(group) for one in optimizers for group in (one.param_groups, *one.param_groups)}
         if watch.reads_environment:
             self.add(os.environ, "os.environ")
@@ -175,7 +175,7 @@ class Reach:
     def _collect_guards(
         self, node: ReachableObject, entered: Mapping[int, CodeType], names: set[str], read_set: ReadSet
     ) -> Iterator[Any]:
-        """Collect the guards of an object's links that were read, and yield the objects they lead to."""
+        """Collect the guards of those links of an object that were read, and yield the targets of these links."""
         if node.code is not None and id(node.code) not in entered:
             return
         if node.unguardable_reason:
@@ -201,12 +201,12 @@ class Reach:
 
 
 def _nested_code_ids(code: CodeType) -> set[int]:
-    """Return the ids of a function's code and of functions nested in it, which are created when it runs."""
+    """Return the ids of the code objects of a function and of its nested functions, which are created when it runs."""
     return {id(code)}.union(*[_nested_code_ids(x) for x in code.co_consts if isinstance(x, CodeType)])
 
 
 def _codes_of(x: Any) -> list[CodeType]:
-    """Return the code of a function, or of a descriptor's functions, which a library may call without their names."""
+    """Return the code of a function, or of a descriptor's functions, which a library may call without naming them."""
     inner = (
         [getattr(x, name, None) for name in ("fget", "fset", "__func__", "func")]
         if isinstance(x, _DESCRIPTORS)

@@ -1,8 +1,8 @@
 """Replay of a step as launches of compiled kernels, without the calls that led to them.
 
 One run of a `Program` is recorded: the kernels that it launches, with their scalar arguments and addresses. The step's
-temporaries are placed in one block, the arena, where temporaries with disjoint lifetimes share memory. A replay takes
-the arena and blocks for the results, and launches the kernels.
+temporaries are placed in one block, the arena, where temporaries with disjoint lifetimes share memory. A replay
+allocates the arena and blocks for the results, and launches the kernels.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ALIGNMENT = 64  # bytes, the alignment of arrays in the arena
 def record_launches(
     program: Program, book: SymbolicTrace, arguments: Sequence[Any], scalars: Mapping[str, Any]
 ) -> tuple[list[Any], LaunchReplay | None, str]:
-    """Run `program` and return its results, and its launches; or None, and why they cannot be recorded."""
+    """Run `program`. Return its results, a `LaunchReplay` or None, and why the launches cannot be recorded."""
     device = next((node.device for node in program.nodes), "")
     recording = capture_module(device)
     reason = f"kernels on {device or 'no device'} have no launches to record"
@@ -80,9 +80,9 @@ def _unrecordable_reason(program: Program, recording: Any, device: str, argument
 
 
 def plan_arena(sizes: Sequence[int], uses: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
-    """Return the offsets of memory regions that are live between two launches, both included; and the total bytes.
+    """Return the offset of each region, and the total size in bytes. `uses` are its first and last launch, inclusive.
 
-    First fit, largest first: each region gets the lowest offset without overlap with a region that is live too.
+    First fit, largest first: each region is placed at the lowest offset where it overlaps no region live at that time.
 
     >>> plan_arena([64, 64, 64], [(0, 1), (1, 2), (2, 3)])
     ([0, 64, 0], 128)
@@ -104,7 +104,7 @@ def plan_arena(sizes: Sequence[int], uses: Sequence[tuple[int, int]]) -> tuple[l
 
 
 class LaunchReplay:
-    """A recorded run: launches, and the addresses they use. `program` computes the same, call by call."""
+    """A recorded run: its launches and the addresses they use. `program` computes the same results call by call."""
 
     def __init__(
         self,
@@ -140,10 +140,10 @@ class LaunchReplay:
         """Why the launches are not merged."""
 
     def _plan_results(self, arrays: list[Any], regions: list[Any]) -> None:
-        """Find the memory regions of the results, and how to construct each result."""
+        """Determine the memory region of each result, and how to construct the result."""
         self._result_regions: list[Any] = []
-        self._has_external_results = False  # whether a result lies in other memory
-        self._results: list[Any] = []  # (region, array in it), or a function that finds the array elsewhere
+        self._has_external_results = False  # whether a result is in memory that a replay does not allocate
+        self._results: list[Any] = []  # (region index, array index), or a function that finds the array
         constructors: list[list[Callable[[Any], Any]]] = []
         for k, (array, part) in enumerate(zip(arrays, regions, strict=True)):
             if part.owner.__class__ is not int:
@@ -179,12 +179,12 @@ class LaunchReplay:
 
     @property
     def on_cpu(self) -> bool:
-        """Whether it runs on the CPU."""
+        """Whether the launches run on the CPU."""
         return not self._takes_blocks
 
     @property
     def source(self) -> str:
-        """The source of the kernels that are launched, without duplicates."""
+        """The source code of the launched kernels, without duplicates."""
         kernels = [one.kernel for one in self.groups or self.launches]
         return "\n\n".join(dict.fromkeys(kernel.source for kernel in kernels))
 
@@ -239,7 +239,7 @@ class LaunchReplay:
         self.groups, self._launch = groups, self._compile_launcher(calls)
 
     def _compile_launcher(self, calls: list[tuple[Any, list[Any]]]) -> Any:
-        """Compile a function of the addresses of arena, results and arguments, and of scalars, that makes all launches.
+        """Compile a function that makes all launches, given addresses of arena, results and arguments, and scalars.
 
         On a GPU it also takes the blocks that contain these addresses."""
         names = {id(x): f"n[{k}]" for k, x in enumerate(self.symbols)}
@@ -279,13 +279,13 @@ class LaunchReplay:
         return f"({address}, {items}, {size}{f', {_BLOCK_EXPRESSIONS[kind].format(k)}' if self._takes_blocks else ''})"
 
     def last_result(self, k: int) -> Any:
-        """Return result `k` of the last run; None if it lies in other memory."""
+        """Return result `k` of the last run; None if a replay does not allocate its memory."""
         slot = self._results[k]
         provided = self._result_providers[slot[0]].last if type(slot) is tuple else None
         return None if provided is None else provided.arrays[slot[1]]
 
     def fit_arguments(self, arguments: Sequence[Any]) -> list[Any] | None:
-        """Return the arguments in the layout of the launches; None if the program has to run instead."""
+        """Return the arguments in the layout that the launches require; None if the program must run instead."""
         if not self._recording.can_launch(self._device):
             return None
         if self._takes_blocks and not all(self._recording.is_current_slot(*check) for check in self._checks):
@@ -368,19 +368,19 @@ class _ResultBlock:
     """A block of memory, and the result arrays in it."""
 
     __slots__ = ("address", "arrays", "block", "unshared_counts")
-    unshared_counts: list[int]  # the reference counts without other references
+    unshared_counts: list[int]  # the reference counts if nothing else references them
 
     def __init__(self, block: Any, makers: list[Callable[[Any], Any]]) -> None:
         self.block, self.address, self.arrays = block, block.address, [make(block) for make in makers]
 
     def reference_counts(self) -> list[int]:
-        """Return the reference counts of the block and its arrays, including those held here."""
+        """Return the reference counts of the block and its arrays, including the references stored here."""
         return [getrefcount(self.block), *map(getrefcount, self.arrays)]
 
 
 class _ResultProvider:
-    """Provider of the result arrays in a memory region. It returns the last ones again if nothing else references them:
-    to take a block, pass it to Taichi and release it takes four microseconds."""
+    """Provider of the result arrays in a memory region. It reuses the last arrays if nothing else references them,
+    since allocating a block, passing it to Taichi and releasing it takes four microseconds."""
 
     __slots__ = ("_constructors", "_pool", "_size", "last")
 

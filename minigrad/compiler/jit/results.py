@@ -42,8 +42,8 @@ class _TensorIndex:
 class Results:
     """The return value of a traced step: its structure, its tensors, and all other leaves as constants.
 
-    Raises CaptureError for an object that contains tensors or symbolic floats but is no container: a replay would
-    return it with those from tracing.
+    Raises CaptureError for an object that contains tensors or symbolic floats but is not a container, since a replay
+    would return it with those from tracing.
     """
 
     def __init__(self, result: Any, capture: Capture) -> None:
@@ -55,7 +55,7 @@ class Results:
             _check_leaf(x, capture)
         self._spec = _check_spec(spec, capture)
         leaves_again, _ = tree_flatten(rebuild_tree(self._spec, iter(leaves)), is_leaf)
-        if sorted(map(id, leaves_again)) != sorted(map(id, leaves)):  # a set may iterate in another order
+        if sorted(map(id, leaves_again)) != sorted(map(id, leaves)):  # the iteration order of a set may differ
             raise CaptureError(
                 f"jit: the step returns {describe_type(result)}, which has other leaves after it is rebuilt.\n"
                 "  Return tuples, lists or dicts, or register the class: mg.register_pytree_node(cls, flatten, …)."
@@ -66,7 +66,7 @@ class Results:
         self.symbols: list[SymbolicScalar] = [x for x in leaves if type(x) is SymbolicScalar]
         """The symbolic scalars among the leaves."""
         self.tensors = [x.detach() for x in returned]
-        """The returned tensors without duplicates, detached, since their graphs would keep leaves of the step alive."""
+        """The distinct returned tensors, detached so that their graphs do not keep leaves of the step alive."""
         gradients = [(k, x._grad) for k, x in enumerate(returned) if id(x) in capture.grads]
         self.grads = [(k, grad.detach()) for k, grad in gradients if grad is not None]
         """The gradients that the step computed for tensors that it returns, as (index of the tensor, gradient)."""
@@ -97,7 +97,7 @@ class Results:
 
 
 def _check_spec(spec: TreeSpec, capture: Capture) -> TreeSpec:
-    """Return the structure with symbolic scalars in keys replaced: they were hashed, so their values are guarded."""
+    """Return the structure with symbolic scalars in keys replaced by their values, which are guarded."""
     if spec.type is None:
         return spec
     context = spec.context
@@ -131,7 +131,7 @@ def _check_leaf(x: Any, capture: Capture) -> None:
 def _contains_tensors(x: Any, capture: Capture) -> bool:
     """Return whether a tensor or a symbolic scalar is reachable from `x`.
 
-    Optimizers are skipped, and so are modules that the step did not create: guards cover those.
+    Optimizers and modules that the step did not create are skipped, since guards cover them.
     """
     visited: dict[int, Any] = {}
     queue = [x]

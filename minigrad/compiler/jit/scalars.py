@@ -25,7 +25,7 @@ class GeneratorDraws:
         if book is not None:
             self.seed = book.add_input(self._read_seed, "the seed of a generator")
             self.offset = book.add_input(self._read_start, "the count of a generator", first)
-        self._seed_read: int | None = None  # set by a replay that depends on it
+        self._seed_read: int | None = None  # set by replays that read the seed
         self._start_read: int | None = None
 
     def _read_seed(self) -> int:
@@ -102,7 +102,7 @@ class OptimizerScalars:
         return [(table, name, value) for table, name, value in groups + state_entries if is_scalar(value)]
 
     def restore_scalars(self) -> str:
-        """Restore the optimizer's scalars with their values after the step. Return why a replay would differ, or ""."""
+        """Restore the optimizer's scalars to their values after the step. Return why a replay would differ, or ""."""
         instability = ""
         for table, name, before, symbol in self._replaced:
             current = table[name]
@@ -121,7 +121,7 @@ class OptimizerScalars:
 
 
 def is_scalar(value: Any) -> bool:
-    """Whether an option is a Python scalar, or a tuple of them, that may be symbolic."""
+    """Return whether an option is a Python scalar or a tuple of scalars, which may be symbolic."""
     if isinstance(value, tuple):
         return all(is_scalar(x) for x in value)
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -22,12 +22,11 @@ from minigrad.core.tensor import Tensor, wrap
 
 __all__ = ["StepTrace"]
 
-MERGE_AFTER_REPLAYS = (
-    16  # replays by separate launches before they are merged: compiling takes as long as thousands of launches
-)
-MAX_MERGED_LAUNCHES = 1024  # maximum number of launches to merge: the 425 of a small GPT take half a minute to compile
-MAX_MERGED_LAUNCHES_ON_GPU = 256  # launches are asynchronous there, and compiling takes longer
-RECORDING_ATTEMPTS = 3  # runs in which recording is attempted: the first ones allocate tables that persist
+# Number of replays before the launches are merged. Compiling the merged kernel takes as long as thousands of launches.
+MERGE_AFTER_REPLAYS = 16
+MAX_MERGED_LAUNCHES = 1024  # compiling the 425 launches of a small GPT takes half a minute
+MAX_MERGED_LAUNCHES_ON_GPU = 256  # launches are asynchronous on a GPU, and compiling takes longer
+RECORDING_ATTEMPTS = 3  # number of runs that attempt to record: the first ones allocate persistent tables
 
 
 class StepTrace:
@@ -39,7 +38,7 @@ class StepTrace:
         self.key, self.inputs = key, inputs
         """The cache key, see `Arguments.key`; and the list that receives the float arguments of a call."""
         self.check: Check | None = None
-        """A function that returns the tensors among arguments that have the key, see `compile_check`."""
+        """Function that returns the tensors among arguments that match the key; see `compile_check`."""
         self.arguments = call.names
         """The function's names for its tensor arguments."""
         self._draws, self._optimizers = list(capture.draws.values()), list(capture.optimizers.values())
@@ -57,7 +56,7 @@ class StepTrace:
         self.gradients = _changed_gradients(capture, tensors, add_result)
         """Each tensor whose gradient changes, with the index of its new gradient in the program's results, or None."""
         self.lock: Any = grad_lock if capture.grads or capture.grads_read else RLock()
-        """Lock from the check of the guards to the end of the replay, so that no other thread changes its gradients."""
+        """The lock that prevents other threads from changing gradients during guard checks and a replay."""
         self._written_storages = capture.written_storages(tensors)
         self.program = Program(*optimize_calls(capture.nodes, result_views), capture.buffers)
         self.replay: LaunchReplay | None = None
@@ -78,7 +77,7 @@ class StepTrace:
 
     @property
     def optimizers(self) -> list[Any]:
-        """The optimizers that step in the trace."""
+        """The optimizers that update parameters in the trace."""
         return [one.optimizer for one in self._optimizers]
 
     @property
@@ -163,7 +162,7 @@ class StepTrace:
         return arrays
 
     def _discard_replay(self, reason: str) -> None:
-        """Return to running call by call: launches could not be recorded, or depend on scalars that have changed."""
+        """Revert to running call by call, since launches cannot be recorded or depend on changed scalars."""
         self.replay, self.unrecorded_reason = None, reason
         self._symbols.truncate_guards(self._condition_count)
         self._compile_scalar_reader()
@@ -172,7 +171,7 @@ class StepTrace:
 def _changed_gradients(
     capture: Capture, tensors: list[Tensor], add_result: Callable[[Any], Any]
 ) -> list[tuple[Any, Any]]:
-    """Return the tensors whose gradient changes, or argument indices, with the index of the new gradient in results."""
+    """Return each tensor whose gradient changes, or its argument index, with the result index of its new gradient."""
     argument_indices = {id(x): k for k, x in enumerate(tensors)}
     changed = [
         (x, x._grad)

@@ -1,4 +1,4 @@
-"""The guards of one trace: for what Python read, tensors and gradients, optimizers, and arguments."""
+"""The guards of one trace: for the objects that Python read, tensors and gradients, optimizers, and arguments."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class TraceGuards:
         self._check = compile_guards(self._guards, [*self._argument_tests()])
 
     def find_changed(self) -> str:
-        """Return why a guard fails, or "". Right after tracing, the step itself changed the value."""
+        """Return why a guard fails, or "". If it fails right after tracing, the step itself has changed the value."""
         return next((guard.describe_failure() for guard in self._guards if not guard.holds()), "")
 
     def find_failed(self, tensors: Sequence[Tensor]) -> str:

@@ -24,7 +24,7 @@ _ENGINE = (
     str(Path(__file__).parents[2]) + os.sep,
     *[folder + package + os.sep for folder in _INSTALLED for package in ("numpy", "taichi")],
 )
-_TOOLS = (  # packages that run around a step, in a notebook or a test, and change their own state all the time
+_TOOLS = (  # packages that also run code in a notebook or a test, and whose state changes all the time
     "IPython", "_pytest", "coverage", "debugpy", "hypothesis", "ipykernel", "ipywidgets", "jupyter_client",
     "matplotlib", "pytest", "tornado", "tqdm", "traitlets", "zmq",
 )  # fmt: skip
@@ -60,7 +60,7 @@ def origin(filename: str) -> str:
 
 
 def is_user_code(code: CodeType, variables: Mapping[str, Any]) -> bool:
-    """Return whether the globals of a function with this code are guarded: those of neither minigrad nor Python are.
+    """Return whether the globals of a function with this code are guarded. Those of minigrad and Python are not.
 
     Code compiled from a string belongs to the file of its globals; code that minigrad compiles has no file.
     """
@@ -109,7 +109,7 @@ class EntryWatch:
         self.names: set[str] = set()
         """The names in the code of user functions."""
         self.impure: list[str] = []
-        """Calls of impure functions, with their lines."""
+        """Messages about calls of impure functions, with their source lines."""
         self.reads_environment = False
         self._on_enter = on_enter
         self._previous_profiler: Any = None
@@ -164,7 +164,7 @@ class EntryWatch:
 
 
 def _is_called_by_engine(frame: FrameType) -> bool:
-    """Whether a function of an installed package runs because minigrad called it."""
+    """Return whether a function of an installed package runs because minigrad called it."""
     if origin(frame.f_code.co_filename) != "installed":
         return False
     origins = (origin(caller.f_code.co_filename) for caller in _callers(frame))

@@ -56,17 +56,18 @@ def sweep(
 ) -> Sweep:
     """Tune hyperparameters: train for every point of a search space in Ray processes, and save the results in `folder`.
 
-    ``train(**values, report=report)`` is called for every point of `grid`, which maps parameters to lists, combined
-    with each of `samples` draws from `random`, which maps parameters to a list of choices or a range such as
+    ``train(**values, report=report)`` is called for every combination of a point of `grid` and one of `samples` draws
+    from `random`. `grid` maps parameters to lists; `random` maps parameters to a list of choices or a range such as
     ``{"from": 1e-4, "to": 1e-1, "log": True}``. `fixed` maps parameters to constants. `report` is a `Report`, for use
     as a callback of `fit`. If `train` has a parameter `folder`, it receives a folder per trial for checkpoints. `goal`
-    is "min" or "max" and a reported metric; the best epoch of a trial counts. `stop` enables early stopping: `Halving`.
+    is "min" or "max" followed by a reported metric; a trial is judged by its best epoch. `stop`, a `Halving`, enables
+    early stopping.
 
-    `workers` is the number of concurrent trials: by default one per core, or whatever fits the cluster at RAY_ADDRESS.
-    `resources` are reserved for each trial, as in `fit`, such as ``{"GPU": 0.5}``. Repeating the call resumes an
-    interrupted sweep: finished trials are kept, failed ones run again, and `samples` may increase. `anew=True` deletes
-    all results and starts over. All generators are seeded with `seed` in each trial. `callbacks` are called with the
-    `Sweep` after each change.
+    `workers` is the number of concurrent trials: by default one per core, or as many as fit on the cluster at
+    RAY_ADDRESS. `resources` are reserved for each trial, as in `fit`, such as ``{"GPU": 0.5}``. Repeating the call
+    resumes an interrupted sweep: finished trials are kept, failed ones run again, and `samples` may increase.
+    `anew=True` deletes all results and starts over. All generators are seeded with `seed` in each trial. `callbacks`
+    are called with the `Sweep` after each change.
 
     Raises ArgumentError or DTypeError for invalid arguments, before any trial starts, and if the goal is not reported
     or all trials fail; WorkerError for unavailable resources; MissingPackageError without Ray.
@@ -103,7 +104,7 @@ def _describe_function(train: Any) -> tuple[str, str]:
 
 
 def _resume_or_clear(sweep: Sweep, overwrite: bool, progress: bool) -> None:
-    """Resume from the results in the folder, or delete them."""
+    """Resume from the results in the folder, or delete them if `overwrite`."""
     if (sweep.folder / STATE_FILE).exists():
         if overwrite:
             import_package("ray.tune", "sweep")  # fail before deleting anything if Ray is missing
@@ -180,7 +181,7 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _check_arguments(prefix: str, workers: Any, resources: Any) -> float:
-    """Return the CPUs of each trial. Raises ArgumentError or DTypeError for invalid arguments."""
+    """Return the number of CPUs per trial. Raises ArgumentError or DTypeError for invalid arguments."""
     if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
         raise ArgumentError(
             f"{prefix}: workers, the number of concurrent trials, should be an int >= 1, not {workers!r}."

@@ -25,7 +25,7 @@ SIGNIFICANT_DIGITS = 4  # significant digits of drawn values, so that the values
 
 
 class Halving(NamedTuple):
-    """Early stopping with asynchronous successive halving (ASHA). The names are those of Ray Tune's ASHAScheduler.
+    """Early stopping with asynchronous successive halving (ASHA). Options are named as in Ray Tune's ASHAScheduler.
 
     Trials are compared at rungs after `grace_period` epochs, then `reduction_factor` times as many, and so on. A trial
     outside the top ``1 / reduction_factor`` of those that have reached the rung is stopped. Li et al. 2020.
@@ -317,7 +317,7 @@ def _parse_halving(prefix: str, value: Any) -> Halving | None:
 
 
 def plan_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """List the changes from one plan state to another in words; additional samples do not count."""
+    """Describe the changes from one plan state to another, ignoring additional samples."""
     changes = []
     for key in ("train", "goal", "grid", "random", "fixed", "seed", "stop"):
         old, new = before.get(key), after.get(key)

@@ -15,8 +15,9 @@ __all__ = ["Report"]
 class Report(Callback):
     """Callback that a sweep passes to its training function as `report`. Without a sweep, it only records the metrics.
 
-    Pass it to ``fit(…, callbacks=[report])``, or call it after each epoch. `goal` is the required metric, "" for none.
-    Epochs are counted automatically; a function that resumes from its own checkpoint passes ``epoch=`` instead.
+    Pass it to ``fit(…, callbacks=[report])``, or call it after each epoch. `goal` is the metric that must be reported,
+    or "" for none. Epochs are counted automatically; a function that resumes from its own checkpoint passes ``epoch=``
+    instead.
 
     Raises ArgumentError if the goal is missing, DTypeError for values that are not scalars, DivergedError if the goal
     is nan or infinite.

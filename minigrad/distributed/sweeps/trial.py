@@ -39,7 +39,7 @@ class TrialJob(NamedTuple):
 
 
 class _SendingReport(Report):
-    """Report that sends each epoch to the sweep, which may stop the trial in this call."""
+    """Report that sends each epoch to the sweep. The sweep may stop the trial during this call."""
 
     def __init__(self, goal: str, send: Callable[[dict[str, Any]], None]) -> None:
         super().__init__(goal)

@@ -26,8 +26,8 @@ TUNE_ENVIRONMENT = {
     "TUNE_WARN_THRESHOLD_S": "1e9",
 }
 _SAVE_SECONDS = 1.0  # minimum seconds between saves while no trial ends
-_MAX_FAILURES = 3  # failed trials, without a successful one, after which the sweep is aborted
-_MAX_EPOCHS = 10**6  # epochs; longer than any trial
+_MAX_FAILURES = 3  # number of failed trials, with none successful, after which the sweep is aborted
+_MAX_EPOCHS = 10**6  # more epochs than any trial runs
 
 
 class TrialTracker:
@@ -61,13 +61,13 @@ class TrialTracker:
         self.notify()
 
     def end_trial(self, number: int, lost: bool = False) -> None:
-        """Record the end of a trial. Without a final message it was stopped early, or its process was `lost`."""
+        """Record the end of a trial. If it sent no final message, it was stopped early, or its process was `lost`."""
         trial = self._trial(number)
         self.actors.pop(number, None)
         death = "failed", "its process died twice; the most frequent cause is running out of memory"
         default_outcome = death if lost else ("interrupted" if self.config_error else "stopped", "")
         state, error = self._outcomes.pop(number, default_outcome)
-        if state == "silent":  # resumed from a checkpoint of the last epoch, if it reported before
+        if state == "silent":  # if it reported before, it resumed from a checkpoint of its last epoch
             state, error = ("done", "") if trial.curve else ("mistake", _silent_message(self.sweep.plan.goal))
         if state == "mistake":
             self.config_error = self.config_error or error
@@ -142,7 +142,7 @@ def run_trials(
                 callbacks=[_make_callback(tune, tracker)],
                 failure_config=tune.FailureConfig(
                     max_failures=1
-                ),  # of processes; exceptions of train arrive as final messages
+                ),  # failures of the process; exceptions of train arrive as final messages
                 verbose=0,
             ),
         )
@@ -159,7 +159,7 @@ def run_trials(
 
 
 def _make_scheduler(tune: Any, plan: SweepPlan, trials: Sequence[Trial]) -> Any:
-    """Return an ASHA scheduler that has seen the results of earlier trials, or None without early stopping."""
+    """Return an ASHA scheduler that has processed the results of earlier trials, or None without early stopping."""
     if plan.stop is None:
         return None
     scheduler = tune.schedulers.ASHAScheduler(

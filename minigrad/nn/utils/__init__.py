@@ -112,7 +112,10 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Copy the slices of `vec`, as from `parameters_to_vector`, into parameters. Raises ShapeError."""
+    """Copy slices of `vec`, as returned by `parameters_to_vector`, into parameters.
+
+    Raises ShapeError for another size.
+    """
     with no_grad():
         parameter_list = list(parameters)
         count = sum(parameter.numel() for parameter in parameter_list)

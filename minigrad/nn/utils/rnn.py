@@ -209,7 +209,7 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """Return the sequences of `lengths`, (N,), in a padded batch, (L, N, …), or (N, L, …) if `batch_first`."""
+    """Split a padded batch, (L, N, …), or (N, L, …) if `batch_first`, into its sequences, of `lengths` (N,)."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[:length] for row, length in zip(rows, lengths.tolist(), strict=True)]
 

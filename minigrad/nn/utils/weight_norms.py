@@ -63,7 +63,7 @@ class _WeightNorm(_ReparametrizedWeight):
 
 
 def _norm_except_dim(v: Tensor, dim: int | None) -> Tensor:
-    """Return the norm of each slice of `v` along `dim`, with size 1 elsewhere, or of all elements for None."""
+    """Return the norm of each slice of `v` along `dim`, keeping dimensions, or of all elements if `dim` is None."""
     if dim is None:
         return norm(v)
     return norm(v, dim=[k for k in range(v.ndim) if k != dim % v.ndim], keepdim=True)

@@ -68,9 +68,9 @@ class LRScheduler:
         return self._last_lr
 
     def step(self, epoch: float | None = None) -> None:
-        """Set the rates of the next e. Warns if the optimizer has not stepped yet, which skips the first rate.
+        """Increment e and set the rates. Warns if the optimizer has not stepped yet, which skips the first rate.
 
-        `epoch`, deprecated as in PyTorch, sets e itself, using the closed form of the schedule if there is one.
+        `epoch`, deprecated as in PyTorch, is the new value of e; the closed form of the schedule is used if it exists.
         """
         self._check_order()
         self._step_count += 1
@@ -103,7 +103,7 @@ class LRScheduler:
             self._is_initial = False
 
     def _update_lr(self, epoch: float | None = None) -> None:
-        """Set the rates of the next e, or of `epoch`."""
+        """Increment e, or set it to `epoch`, and set the rates."""
         self._register_groups()
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         closed_form = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
@@ -120,7 +120,7 @@ class LRScheduler:
         self._last_lr: list[Rate] = group_options(self.optimizer, "lr")
 
     def _register_groups(self) -> None:
-        """Register the groups added to the optimizer since."""
+        """Register the groups that were added to the optimizer since the last registration."""
         for k, group in enumerate(self.optimizer.param_groups[len(self.base_lrs) :], len(self.base_lrs)):
             self._register_group(k, group)
 
@@ -134,7 +134,7 @@ class LRScheduler:
         self._initial_step()
 
     def _step_back(self) -> None:
-        """Decrement e, so that the next step sets the current one again."""
+        """Decrement e, so that the next step repeats the current value of e."""
         self.last_epoch -= 1
 
     def state_dict(self) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def check_fraction(value: float, caller: str, name: str) -> float:
 
 
 def value_for_group(value: Any, k: int, optimizer: Optimizer) -> Any:
-    """Return the value for group `k`: `value` itself, or its item `k` if it lists one per group."""
+    """Return the value for group `k`: item `k` of `value` if it lists one per group, else `value` itself."""
     count = len(optimizer.param_groups)
     if not isinstance(value, list | tuple):
         return clone_rate(value)

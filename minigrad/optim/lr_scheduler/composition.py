@@ -20,7 +20,7 @@ __all__ = [
 class SequentialLR(LRScheduler):
     """Runs schedulers in sequence: scheduler k starts afresh at step ``milestones[k - 1]``.
 
-    Raises ArgumentError unless there is one scheduler more than milestones, all of `optimizer`.
+    Raises ArgumentError unless there is one more scheduler than milestones, and all are for `optimizer`.
 
     >>> import minigrad as mg
     >>> from minigrad.optim import lr_scheduler as schedules
@@ -61,7 +61,7 @@ class SequentialLR(LRScheduler):
             scheduler._told = True  # only the outer scheduler warns
 
     def step(self, epoch: float | None = None) -> None:
-        """Set the rates of the next e. Raises ArgumentError for an `epoch`: the inner schedulers count separately."""
+        """Increment e and set the rates. Raises ArgumentError for an `epoch`: the inner schedulers count separately."""
         if epoch is not None:
             raise ArgumentError(
                 f"{type(self).__name__}.step: epoch is not supported: each scheduler has its own counter.\n"
@@ -85,7 +85,7 @@ class SequentialLR(LRScheduler):
             raise
 
     def _update_lr(self, epoch: float | None = None) -> None:
-        """Restart, as part of an outer sequence, which PyTorch does not support."""
+        """Restart as part of an outer sequence; PyTorch does not support this."""
         for group in self.optimizer.param_groups:
             set_option(group, "lr", group["initial_lr"])
         self._restart()
@@ -111,7 +111,7 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(SequentialLR):
-    """Steps all schedulers of an optimizer together, in this order, so that their factors multiply."""
+    """Steps all schedulers of an optimizer together, in the given order, so that their factors multiply."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         target = optimizer or (schedulers[0].optimizer if len(schedulers) else None)

@@ -33,7 +33,7 @@ __all__ = [
 
 
 class LambdaLR(LRScheduler):
-    """Sets the rate to the initial one times `lr_lambda` of e: a function, or one per group.
+    """Sets the rate to the initial rate times ``lr_lambda(e)``, where `lr_lambda` is a function, or one per group.
 
     `state_dict` includes the attributes of callable objects, but not functions.
 
@@ -90,7 +90,7 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """Multiplies the rate by `lr_lambda` of e at each step after the first."""
+    """Multiplies the rate by ``lr_lambda(e)`` at each step after the first."""
 
     def get_lr(self) -> list[Rate]:
         """Return the rate of each group at `last_epoch`."""
@@ -118,7 +118,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def step(self, epoch: float | None = None) -> None:
-        """Set the rates of the next e, or of `epoch`."""
+        """Increment e, or set it to `epoch`, and set the rates."""
         if epoch is not None and epoch < 0:
             raise ArgumentError(f"CosineAnnealingWarmRestarts.step: expected non-negative epoch, but got {epoch}.")
         super().step(epoch)
@@ -145,9 +145,10 @@ class CyclicLR(LRScheduler):
     """Cycles the rate from `base_lr` to `max_lr` in `step_size_up` steps, and back in `step_size_down`.
 
     `mode` scales the amplitude: constant for "triangular", halved after each cycle for "triangular2", times `gamma` ^ e
-    for "exp_range"; `scale_fn` replaces it, a function of the cycle, from 1, or of e if `scale_mode` is "iterations".
-    With `cycle_momentum` the momentum moves inversely from `max_momentum` to `base_momentum`. Rates and momenta may be
-    lists, with one value per group. Smith 2017, "Cyclical learning rates for training neural networks".
+    for "exp_range"; `scale_fn` replaces this factor: it is a function of the cycle number, starting at 1, or of e if
+    `scale_mode` is "iterations". With `cycle_momentum` the momentum moves inversely from `max_momentum` to
+    `base_momentum`. Rates and momenta may be lists, with one value per group. Smith 2017, "Cyclical learning rates for
+    training neural networks".
 
     Raises ArgumentError for an unknown mode, or an optimizer without momentum to cycle.
     """
@@ -222,7 +223,7 @@ def _set_momentum(group: dict[str, Any], momentum: Rate) -> None:
 
 
 class _Phase(NamedTuple):
-    """The last step of a phase, and the group keys of its first and last rate and momentum."""
+    """The last step of a phase, and the group keys under which its first and last rates and momenta are stored."""
 
     end: float
     rates: tuple[str, str]
@@ -232,11 +233,11 @@ class _Phase(NamedTuple):
 class OneCycleLR(LRScheduler):
     """One cycle of `total_steps`: the rate rises to `max_lr` and falls far below its start; momentum moves inversely.
 
-    It starts at `max_lr` / `div_factor`, reaches `max_lr` after the fraction `pct_start` of the steps, and ends at the
-    start / `final_div_factor`. With `three_phase` it returns to the start first, as fast as it rose. `anneal_strategy`
-    is "cos" or "linear". With `cycle_momentum` the momentum (the first beta) moves from `max_momentum` to
-    `base_momentum` and back. Smith, Topin 2018, "Super-convergence: very fast training of neural networks using large
-    learning rates". `max_lr` and the momenta may be lists, with one value per group.
+    The rate starts at `max_lr` / `div_factor`, reaches `max_lr` after the fraction `pct_start` of the steps, and ends
+    at its initial value / `final_div_factor`. With `three_phase` it first returns to its initial value, as fast as it
+    rose. `anneal_strategy` is "cos" or "linear". With `cycle_momentum` the momentum (the first beta) moves from
+    `max_momentum` to `base_momentum` and back. Smith, Topin 2018, "Super-convergence: very fast training of neural
+    networks using large learning rates". `max_lr` and the momenta may be lists, with one value per group.
 
     Raises ArgumentError without a step count (`total_steps`, or `epochs` and `steps_per_epoch`), for a `pct_start`
     outside [0, 1], an unknown strategy, an optimizer without momentum to cycle, or a step beyond the last.

@@ -25,8 +25,8 @@ __all__ = [
 class _FactorScheduler(LRScheduler):
     """Base class of schedulers that multiply the rate, above `eta_min`, by `factor`.
 
-    Each step multiplies by factor(e) / factor(e − 1), so that several schedulers of one optimizer multiply, and other
-    changes of the rate are preserved.
+    Each step multiplies by factor(e) / factor(e − 1), so that the factors of several schedulers of one optimizer
+    multiply, and other changes of the rate are preserved.
     """
 
     eta_min: float = 0.0
@@ -108,14 +108,14 @@ class ConstantLR(_FactorScheduler):
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
-        """Return `check_fraction` before `total_iters`, then 1."""
+        """Return `factor` before `total_iters`, then 1."""
         return self.share if e < self.total_iters else 1.0
 
 
 class LinearLR(_FactorScheduler):
     """Multiplies the rate by a factor that changes linearly from `start_factor` to `end_factor` in `total_iters` steps.
 
-    Typically a warm-up. Raises ArgumentError for a factor outside [0, 1], or a `start_factor` of 0.
+    It is typically used as a warm-up. Raises ArgumentError for a factor outside [0, 1], or a `start_factor` of 0.
 
     >>> import minigrad as mg
     >>> optimizer = mg.optim.SGD([mg.ones(1, requires_grad=True)], lr=1.0)
@@ -173,9 +173,9 @@ class CosineAnnealingLR(_FactorScheduler):
 
 
 class PolynomialLR(_FactorScheduler):
-    """Decreases the rate to 0 in `total_iters` steps: rate · (1 - e / total_iters) ^ `power`; linear for 1.
+    """Decreases the rate to 0 in `total_iters` steps: rate · (1 - e / total_iters) ^ `power`.
 
-    Chen, Papandreou, Kokkinos, Murphy, Yuille 2018, "DeepLab", 4.1, with 0.9.
+    The decrease is linear for a power of 1. Chen, Papandreou, Kokkinos, Murphy, Yuille 2018, "DeepLab", 4.1, with 0.9.
     """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
@@ -183,5 +183,5 @@ class PolynomialLR(_FactorScheduler):
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
-        """Return the fraction of steps left, to the power."""
+        """Return the fraction of steps left, raised to `power`."""
         return float((1 - min(e, self.total_iters) / self.total_iters) ** self.power)

@@ -26,8 +26,8 @@ class ReduceLROnPlateau(LRScheduler):
     """Multiplies the rate by `factor` when a metric has not improved for more than `patience` steps: ``step(loss)``.
 
     With `mode` "min" an improvement is below best · (1 − `threshold`), or below best − threshold if `threshold_mode` is
-    "abs"; "max" is the reverse. `cooldown` steps after a reduction do not count. The rate never falls below `min_lr`, a
-    float or one per group, and changes of at most `eps` are skipped.
+    "abs"; "max" is the reverse. After a reduction, `cooldown` steps are not counted. The rate never falls below
+    `min_lr`, a float or one per group, and changes of at most `eps` are skipped.
 
     Raises ArgumentError for a `factor` of 1 or more, or an unknown mode.
 

@@ -1,7 +1,7 @@
-"""Steps 1 and 2 of `layout`: assign nodes to columns, and give each long-range value a lane.
+"""Steps 1 and 2 of `layout`: assign nodes to columns, and assign a lane to each long-range value.
 
 An *outlet* is a point on the right side of a vertex where links leave. A node has one for each of its wires, from top
-to bottom, the first with the node's own index; a dummy is its own outlet.
+to bottom; the index of the first is that of the node. A dummy is its own outlet.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,39 +15,39 @@ Edges = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """The heights at which edges leave and arrive; by default the middle of the right side and, in slot order, the left
-    one.
+    """The heights at which edges leave and arrive.
 
-    A *wire* carries one value: its edges leave one node at one height, and share a lane. Nodes in `first`, which have
-    no inputs, have the first column to themselves; nodes in `last`, without consumers, the last one.
+    By default edges leave at the middle of the right side, and arrive on the left side in slot order. A *wire* carries
+    one value: its edges leave one node at one height, and share a lane. Nodes in `first` have no inputs and are alone
+    in the first column; nodes in `last` have no consumers and are alone in the last column.
     """
 
     wires: Sequence[int] | None = None
-    """By edge, an id that distinguishes the wires of a node. None: all edges out of a node are one wire."""
+    """For each edge, an id that distinguishes the wires of a node. None: all edges out of a node are one wire."""
     leave_offset: Sequence[float | None] | None = None
-    """By edge, the offset below its source's centre at which it leaves. None: around the middle."""
+    """For each edge, the offset below its source's centre at which the edge leaves. None: around the centre."""
     arrive_offset: Sequence[float | None] | None = None
-    """By edge, the offset below its target's centre at which it arrives; for all inputs of a node or none."""
+    """For each edge, the offset below its target's centre at which it arrives, for all inputs of a node or none."""
     first: Mapping[int, int] = field(default_factory=dict)
-    """These nodes, with the depth of the value they represent: the longest path to it from a leaf, in edges."""
+    """Maps each of these nodes to the depth of its value: the longest path to it from a leaf, in edges."""
     last: Collection[int] = ()
 
 
 @dataclass(slots=True)
 class LayeredGraph:
-    """The graph divided into links. Vertices below `nodes` are nodes, the others dummies."""
+    """A graph whose edges are divided into links. Vertices with index below `nodes` are nodes, others dummies."""
 
     nodes: int
     edges: Edges
     rank: list[int]  # by vertex: its column
     depth: list[int]  # by outlet: the longest path from a leaf to its node, in edges
     inputs: list[list[int]]  # by node: the edges that arrive, from top to bottom
-    given_arrival: list[float | None]  # by edge: the given offset of its arrival below its target's centre
+    given_arrival: list[float | None]  # by edge: the given offset below its target's centre at which it arrives
     wire: list[int]  # by edge: its wire
     lane: list[list[int]]  # by wire: its outlets from left to right
     outlets: list[list[int]]  # by vertex: its outlets, from top to bottom
     owner: list[int]  # by outlet: its vertex
-    free_nodes: set[int]  # the nodes without given offsets for leaving wires
+    free_nodes: set[int]  # nodes whose wires have no given offsets
     leave_offset: list[float]  # by outlet: its offset below the centre of its vertex
     feeder: list[int] = field(default_factory=list)  # by edge: its last outlet before the target, or -1
     incoming: list[list[int]] = field(default_factory=list)  # by vertex: the outlets whose links arrive, in order
@@ -56,7 +56,8 @@ class LayeredGraph:
     columns: list[list[int]] = field(default_factory=list)  # from top to bottom
     # By vertex: the outlet in the previous column that is level with it, or -1.
     level_outlet: list[int] = field(default_factory=list)
-    arrival: list[float] = field(default_factory=list)  # by edge: the offset of its arrival below its target's centre
+    # By edge: the offset below its target's centre at which it arrives.
+    arrival: list[float] = field(default_factory=list)
 
     def consumers(self, vertex: int) -> list[int]:
         """Return the vertices of the next column that `vertex` is linked to."""
@@ -70,8 +71,8 @@ def rank_nodes(nodes: int, edges: Edges, ports: Ports) -> tuple[list[int], list[
     """Return the column of each node, and its depth.
 
     A node starts in the column of its depth, then moves right as long as that lengthens no more edges than it shortens;
-    so a leaf ends up just before its first consumer. Gansner et al. (1993) find the optimum by network simplex; this is
-    one pass, exact for trees of inputs.
+    so a leaf ends up just before its first consumer. Gansner et al. (1993) find the optimum by network simplex; this
+    function makes a single pass, which is optimal for trees of inputs.
     """
     sources_of: list[list[int]] = [[] for _ in range(nodes)]
     targets_of: list[list[int]] = [[] for _ in range(nodes)]
@@ -82,8 +83,8 @@ def rank_nodes(nodes: int, edges: Edges, ports: Ports) -> tuple[list[int], list[
     depth = [ports.first.get(node, 0) for node in range(nodes)]
     first_column = 1 if ports.first else 0
     rank = [0 if node in ports.first else first_column for node in range(nodes)]
-    # The number of edges that grow if the node moves right together with inputs that only it uses. Such an edge costs
-    # more than one from a shared value, which often already has a lane there.
+    # The number of edges that become longer if the node moves right together with the inputs that only it uses. Such an
+    # edge costs more than one from a shared value, which often already has a lane there.
     lengthened = [0.0] * nodes
     for node, sources in enumerate(sources_of):
         if sources:

@@ -9,10 +9,11 @@ __all__ = ["choose_level_links", "place_ports", "settle_heights"]
 
 
 def choose_level_links(graph: LayeredGraph) -> None:
-    """Choose the links that are drawn level: no two of them cross, or share an end on the same side.
+    """Choose the links that are drawn level. No two of them cross or share an endpoint on the same side.
 
-    Lanes come first, then the link from each node's deepest input, which carries the main line of the computation. With
-    inputs of equal depth, a node is free to lie between them; so is the source of several consumers in one column.
+    Lanes have priority, followed by the link from each node's deepest input, which is the main line of the computation.
+    A node whose inputs have equal depth can be placed between them, and so can a node between several consumers in one
+    column.
     """
     graph.level_outlet = [-1] * len(graph.rank)
     for left, right in pairwise(graph.columns):
@@ -41,9 +42,10 @@ def _has_one_consumer(graph: LayeredGraph, outlet: int) -> bool:
 
 
 def place_ports(graph: LayeredGraph) -> None:
-    """Place the ports of each node in slot order, a level input's at the centre, otherwise all around the centre.
+    """Place the ports of each node in slot order: around the centre, or with the port of a level input at the centre.
 
-    Several outlets are ordered by where their links end, around the centre. Given offsets are unchanged.
+    Several outlets are placed around the centre, ordered by the positions where their links end. Given offsets are
+    unchanged.
     """
     _place_outlets(graph)
     graph.arrival = [0.0] * len(graph.edges)
@@ -80,10 +82,10 @@ def settle_heights(graph: LayeredGraph, gap: float, iterations: int) -> list[flo
     """Return the y of each vertex. Vertices connected by level links form a row, like the blocks of Brandes and Köpf
     (2002).
 
-    Each iteration moves every row halfway to where its links would be level on average, an input counting as much as
-    three consumers so that a node lies between its inputs, as in a tree. Then rows are pushed apart, both down and up:
-    the mean of two placements that respect all distances respects them too, and so do their maximum and minimum, which
-    bounds the height of the drawing.
+    Each iteration moves every row halfway to the y at which its links would be level on average. An input is weighted
+    like three consumers, to place a node between its inputs, as in a tree. Then rows are pushed apart, once down and
+    once up: the mean of two placements that respect all distances respects them too, and so do their maximum and
+    minimum, which bounds the height of the drawing.
     """
     row, shift = _form_rows(graph)
     count = max(row, default=-1) + 1
@@ -120,7 +122,7 @@ def _form_rows(graph: LayeredGraph) -> tuple[list[int], list[float]]:
 def _row_distances(
     graph: LayeredGraph, row: list[int], shift: list[float], count: int, gap: float
 ) -> list[dict[int, float]]:
-    """Return by row the rows directly below, with their minimum distances."""
+    """Return, for each row, the rows directly below it and their minimum distances."""
     distances: list[dict[int, float]] = [{} for _ in range(count)]
     for column in graph.columns:
         for upper, lower in pairwise(column):
@@ -132,7 +134,7 @@ def _row_distances(
 
 
 def _row_pulls(graph: LayeredGraph, row: list[int], shift: list[float], count: int) -> list[list[tuple[int, float]]]:
-    """Return by row each row linked to it, and the distance below it at which the link is level."""
+    """Return, for each row, the rows linked to it and the distances below it at which the links are level."""
     pulls: list[list[tuple[int, float]]] = [[] for _ in range(count)]
     links = [(graph.feeder[edge], target, graph.arrival[edge]) for edge, (_, target) in enumerate(graph.edges)]
     links += [(start, end, 0.0) for lane in graph.lane for start, end in pairwise(lane)]
@@ -146,8 +148,9 @@ def _row_pulls(graph: LayeredGraph, row: list[int], shift: list[float], count: i
 
 
 def _average_pull(pulls: list[tuple[int, float]], y: list[float]) -> float:
-    """Return where the links of a row would be level on average. Not by `sum`, whose rounding changed in Python
-    3.12.
+    """Return the y at which the links of a row are level on average.
+
+    It does not use `sum`, whose rounding changed in Python 3.12.
     """
     total = 0.0
     for row, offset in pulls:
@@ -160,7 +163,7 @@ def _row_bounds(
 ) -> tuple[list[float], list[float]]:
     """Return the minimum and maximum y of each row, with enough room to centre nodes and little more.
 
-    Next to a box with given ports, which may be tall, others may use its full height.
+    Beside a box with given ports, which may be tall, other boxes may use its full height.
     """
     tallest_half = max(
         (half for node, half in enumerate(graph.half_height[: graph.nodes]) if _has_fixed_ports(graph, node)),
@@ -199,7 +202,7 @@ def _top_down(distances: list[dict[int, float]]) -> list[int]:
 
 
 def _push_down(distances: list[dict[int, float]], order: list[int], targets: list[float]) -> list[float]:
-    """Return the smallest y, none above `targets`, that respect all distances."""
+    """Return the smallest y coordinates that are not above `targets` and respect all distances."""
     y = targets.copy()
     for block in order:
         for lower, distance in distances[block].items():
@@ -208,7 +211,7 @@ def _push_down(distances: list[dict[int, float]], order: list[int], targets: lis
 
 
 def _push_up(distances: list[dict[int, float]], order: list[int], targets: list[float]) -> list[float]:
-    """Return the largest y, none below `targets`, that respect all distances."""
+    """Return the largest y coordinates that are not below `targets` and respect all distances."""
     y = targets.copy()
     for block in reversed(order):
         y[block] = min([y[block], *(y[lower] - distance for lower, distance in distances[block].items())])

@@ -3,15 +3,15 @@
 The layered method of Sugiyama, Tagawa and Toda (1981), in five steps:
 
 1. `rank_nodes`      assigns a column to each node; edges point right and are kept short;
-2. `split_into_links`  gives a long-range value a *lane*: one dummy in each column that it crosses;
+2. `split_into_links`  assigns a *lane* to a long-range value: one dummy in each column that it crosses;
 3. `order_columns`   permutes each column until few edges cross;
 4. `choose_level_links`, `settle_heights`  choose the level links, and the y of every vertex;
 5. `_route_edges`    converts each edge to a list of points.
 
 A vertex is a node or a dummy; a link connects vertices of adjacent columns. All edges out of one node share its lane,
-like the taps of one wire: they carry one value, and a weight used 3,000 times costs one lane, not 3,000. `Ports`
-describes boxes with several wires. Nothing recurses or depends on hash order: a chain of 100,000 nodes is fine, and the
-same graph gives the same bytes, here and in `frontend/src/layout/layered.js`, which mirrors these files.
+since they carry the same value: a weight used 3,000 times needs one lane, not 3,000. `Ports` describes boxes with
+several wires. The code does not recurse or depend on hash order: it supports a chain of 100,000 nodes, and the same
+graph gives the same bytes here and in `frontend/src/layout/layered.js`, which mirrors these files.
 """
 
 from collections.abc import Sequence
@@ -86,14 +86,14 @@ def compute_layout(sizes: Sequence[Point], edges: Edges, gap_x: float, gap_y: fl
     return _route_edges(graph, sizes, settle_heights(graph, gap_y, iterations), gap_x, gap_y)
 
 
-MAX_DUMMIES = 20_000  # maximum dummy vertices, or one per node if more; longer edges are drawn without any
+MAX_DUMMIES = 20_000  # maximum dummy vertices, or one per node if more; longer edges are drawn without dummies
 
 
 def _effort(graph: LayeredGraph) -> tuple[int, tuple[int, ...], int]:
-    """Return the effort to spend, less as the graph grows: the only place that enforces the viewer's time budgets.
+    """Return iteration counts, which decrease with the size of the graph to keep layout within its time budget.
 
-    Returns the sweeps from each start; for each start, the steps of `_swap_neighbours` per vertex; and the iterations
-    of `settle_heights`.
+    They are the number of sweeps from each start; for each start, the number of steps of `_swap_neighbours` per vertex;
+    and the number of iterations of `settle_heights`.
     """
     work = len(graph.rank) + sum(map(len, graph.incoming)) + 1
     if work > 40_000:
@@ -102,7 +102,7 @@ def _effort(graph: LayeredGraph) -> tuple[int, tuple[int, ...], int]:
 
 
 def _route_edges(graph: LayeredGraph, sizes: Sequence[Point], y: list[float], gap_x: float, gap_y: float) -> Layout:
-    """Place the columns from left to right, the top at 0, and route each edge along its lane."""
+    """Place the columns from left to right, with the top at 0, and route each edge along its lane."""
     column_sides, right = [], -gap_x
     for column in graph.columns:
         left = right + gap_x

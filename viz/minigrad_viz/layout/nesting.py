@@ -1,8 +1,9 @@
 """Lay out a graph with open blocks: nested frames around their parts.
 
-An open block is laid out first, alone; then it is one box of the layout around it. A value that crosses its border does
-so at a port: it enters on the left and leaves on the right, and has one port however many uses it has. In the layout of
-the block the ports are pinned boxes of size 0. So their order gives few crossings, and edges outside follow it.
+An open block is laid out first, by itself, and then becomes one box of the enclosing layout. A value crosses the border
+of a block at a port: on the left to enter, on the right to leave. It has one port regardless of the number of its uses.
+In the layout of the block the ports are fixed boxes of size 0, ordered to reduce crossings, and edges outside follow
+this order.
 
 A *hop* is the part of an edge inside one frame: from a part or an entry to a part or an exit. Edges with the same value
 share hops along their common path. `frontend/src/layout/nesting.js` mirrors this file.
@@ -19,7 +20,7 @@ __all__ = ["Nested", "nest"]
 Edges = Sequence[tuple[int, int]]
 Box = tuple[float, float, float, float]
 _ROOT = -1  # the frame of items in no block: the entire drawing
-_PORT = -2  # start of a hop at an entry of its frame, or end at an exit
+_PORT = -2  # start of a hop that begins at an entry of its frame, or end of a hop at an exit
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +86,20 @@ class _Hop(NamedTuple):
 
 @dataclass(slots=True)
 class _Frame:
-    """An open block. Its nodes in the layout are its entries, its parts, then its exits."""
+    """An open block. The nodes of its layout are its entries, followed by its parts and its exits."""
 
     parts: list[int] = field(default_factory=list)  # its direct items, in tape order
     node_of_part: dict[int, int] = field(default_factory=dict)  # by part
     hops: list[_Hop] = field(default_factory=list)
-    # By wire, begin and end: the hop of many edges.
+    # Maps (wire, start, end) to the index of the hop that edges share.
     shared_hops: dict[tuple[int, int, int], int] = field(default_factory=dict)
-    entries: dict[int, int] = field(default_factory=dict)  # by wire: the depth of the entering value
-    # By wire: the offset of its entry below the frame's centre.
+    entries: dict[int, int] = field(default_factory=dict)  # maps a wire to the depth of the entering value
+    # Maps a wire to the vertical offset, from the frame's centre, at which it enters.
     entry_offset: dict[int, float] = field(default_factory=dict)
-    # By wire: the offset of its exit below the frame's centre.
+    # Maps a wire to the vertical offset, from the frame's centre, at which it leaves.
     exit_offset: dict[int, float] = field(default_factory=dict)
     layout: Layout | None = None
-    origin: Point = (0.0, 0.0)  # origin of the layout, relative to the frame's corner; later to the drawing's
+    origin: Point = (0.0, 0.0)  # origin of the layout, relative to the frame's corner; later relative to the drawing's
     width: float = 0.0
     height: float = 0.0
 
@@ -121,7 +122,7 @@ def _open_frames(outer: Sequence[int]) -> tuple[dict[int, _Frame], list[int]]:
 def _split_edges(
     outer: Sequence[int], edges: Edges, frames: Mapping[int, _Frame], depths: list[int], ports: Ports
 ) -> list[list[tuple[int, int]]]:
-    """Add the hops of all edges to their frames. Return by edge its hops in order: the frame, and the index there."""
+    """Add the hops of all edges to their frames. Return the hops of each edge in order, as (frame, index)."""
     wires: dict[tuple[int, float, int], int] = {}
     depth_of_value = _value_depths(len(outer), edges, frames)
     paths = []
@@ -165,7 +166,7 @@ def _add_hop(frames: Mapping[int, _Frame], item: int, hop: _Hop, depth: int) -> 
 
 
 def _value_depths(items: int, edges: Edges, frames: Mapping[int, _Frame]) -> list[int]:
-    """Return by item the longest path to it from a leaf, in edges."""
+    """Return, for each item, the length of the longest path to it from a leaf, in edges."""
     inputs: dict[int, list[int]] = {item: [] for item in range(items) if item not in frames}
     for source, target in edges:
         if source not in inputs or target not in inputs:
@@ -178,7 +179,7 @@ def _value_depths(items: int, edges: Edges, frames: Mapping[int, _Frame]) -> lis
 
 
 def _topological_order(inputs: Mapping[int, Iterable[int]]) -> list[int]:
-    """Return the items in topological order, otherwise in key order."""
+    """Sort items topologically; ties are broken by key."""
     order: list[int] = []
     state = dict.fromkeys(inputs, "new")
     for item in inputs:
@@ -245,7 +246,7 @@ def _layout_frame(
 
 
 def _inner_ports(frames: Mapping[int, _Frame], frame: _Frame, ports: Ports) -> Ports:
-    """Return where the hops of a frame leave and arrive: at the ports of inner frames, or as `ports` says."""
+    """Return where the hops of a frame leave and arrive: at the ports of inner frames, or as specified by `ports`."""
     leave: list[float | None] = []
     arrive: list[float | None] = []
     for hop in frame.hops:
@@ -284,7 +285,7 @@ def _place_items(sizes: Sequence[Point], outer: Sequence[int], frames: Mapping[i
 
 
 def _join_hops(path: list[tuple[int, int]], frames: Mapping[int, _Frame]) -> list[Point]:
-    """Concatenate the hops of an edge to one route. Heights that differ by a rounding error are made equal.
+    """Concatenate the hops of an edge into one route. Heights that differ by a rounding error are made equal.
 
     If a title makes a frame wider than its contents, the edge continues level to the border.
     """

@@ -12,9 +12,9 @@ def order_columns(graph: LayeredGraph, sweeps: int, swap_steps: tuple[int, ...])
     """Permute the columns to reduce crossings: sweep left and right alternately, and use the best order found.
 
     A vertex moves to the mean position of its neighbours, as in Sugiyama et al. (1981); then adjacent vertices are
-    swapped, as in Gansner et al. (1993). No single start suits all graphs: a walk back from the outputs has no
-    crossings for an expression tree, tape order suits many equal samples. Each start ends after six sweeps without
-    progress.
+    swapped, as in Gansner et al. (1993). No single initial order suits all graphs: a traversal from the outputs has no
+    crossings for an expression tree, while tape order suits many equal samples. Each start ends after six sweeps
+    without progress.
     """
     walk_order = _backward_walk(graph)
     results = []
@@ -37,7 +37,7 @@ def order_columns(graph: LayeredGraph, sweeps: int, swap_steps: tuple[int, ...])
 
 
 def _backward_walk(graph: LayeredGraph) -> list[list[int]]:
-    """Return the columns in the order in which a walk back from the outputs visits their vertices."""
+    """Return the columns, each in the order in which a traversal from the outputs visits its vertices."""
     columns: list[list[int]] = [[] for _ in range(max(graph.rank, default=-1) + 1)]
     visited = bytearray(len(graph.rank))
     stack = [vertex for vertex in range(len(graph.rank) - 1, -1, -1) if not graph.consumers(vertex)]
@@ -53,8 +53,8 @@ def _backward_walk(graph: LayeredGraph) -> list[list[int]]:
 def count_crossings(graph: LayeredGraph) -> int:
     """Count the pairs of links that cross, in O(E log V): Barth, Jünger and Mutzel (2002).
 
-    List the origins of the links of a column from top to bottom, port by port: a crossing is a pair in the wrong order.
-    So inputs of one node that arrive at each other's port cross too.
+    If the origins of the links of a column are listed from top to bottom, port by port, each crossing is a pair in the
+    wrong order. So inputs of one node that arrive at each other's port also cross.
     """
     total = 0
     for left, right in pairwise(graph.columns):
@@ -65,7 +65,7 @@ def count_crossings(graph: LayeredGraph) -> int:
         )
         if origins == sorted(origins):
             continue
-        tree = [0] * (len(position) + 1)  # a Fenwick tree: counts of the origins met so far
+        tree = [0] * (len(position) + 1)  # a Fenwick tree with the counts of the origins visited so far
         for count, at in enumerate(origins):
             total += count
             index = at
@@ -79,7 +79,7 @@ def count_crossings(graph: LayeredGraph) -> int:
 
 
 def _positions_before(graph: LayeredGraph, fixed: list[int]) -> dict[int, list[int]]:
-    """Return, by vertex linked to the previous column `fixed`, the positions of its outlets there, in order."""
+    """Return, for each vertex linked to the previous column `fixed`, the sorted positions of its outlets there."""
     ends: dict[int, list[int]] = {}
     at = 0
     for vertex in fixed:
@@ -91,7 +91,7 @@ def _positions_before(graph: LayeredGraph, fixed: list[int]) -> dict[int, list[i
 
 
 def _positions_after(graph: LayeredGraph, fixed: list[int]) -> dict[int, list[int]]:
-    """Return, by vertex linked to the next column `fixed`, the positions of its ports there, in order."""
+    """Return, for each vertex linked to the next column `fixed`, the sorted positions of its ports there."""
     ends: dict[int, list[int]] = {}
     at = 0
     for vertex in fixed:
@@ -121,7 +121,7 @@ def _sweep_columns(graph: LayeredGraph, is_leftward: bool, reverse_ties: bool, s
 
 
 def _assign_missing_keys(graph: LayeredGraph, column: list[int], key: dict[int, float]) -> None:
-    """Give a vertex without a key, such as a leaf, the key of its fellow inputs, or of the vertex above it."""
+    """Assign to each vertex without a key, such as a leaf, the key of its fellow inputs, or of the vertex above it."""
     fellow_positions: dict[int, list[float]] = {}
     if len(key) < len(column):
         for vertex, at in key.items():
@@ -136,7 +136,7 @@ def _assign_missing_keys(graph: LayeredGraph, column: list[int], key: dict[int, 
 
 
 def _mean(values: list[float]) -> float:
-    """Return the mean, added in order: the rounding of `sum` changed in Python 3.12, and the drawing must not."""
+    """Return the mean, added in order, without `sum`: Python 3.12 changed its rounding, which would change drawings."""
     total = 0.0
     for value in values:
         total += value
@@ -159,5 +159,5 @@ def _swap_neighbours(column: list[int], left: dict[int, list[int]], right: dict[
 
 
 def _count_pairs_below(first: list[int], second: list[int]) -> int:
-    """Return the number of pairs with the end from `first` below the end from `second`; both are sorted."""
+    """Return the number of pairs in which the end in `first` is below the end in `second`; both are sorted."""
     return 0 if first[-1] <= second[0] else sum(bisect_left(second, end) for end in first)

@@ -46,7 +46,7 @@ class Frame:
 
     @property
     def size(self) -> tuple[float, float]:
-        """The minimum width and height, those of the header."""
+        """The minimum width and height, which are those of the header."""
         width = text_width(self.name, 11.5, True) + text_width(self.note, 11) + 2 * PADDING
         return math.ceil(width + (8 if self.note else 0)), 22.0
 
@@ -78,7 +78,7 @@ class Stack:
     second_line: str = ""
     """The second line of a long name."""
     progress: tuple[float, float] | None = None
-    """At a moment, the fractions of its operations that are computed and of its gradients that are complete."""
+    """At a moment, the fractions of computed operations and of complete gradients."""
 
     @property
     def header_height(self) -> float:
@@ -134,7 +134,7 @@ class Stack:
 
 @dataclass(slots=True)
 class Mention:
-    """A small card that stands for an item of an earlier row."""
+    """A small card that refers to an item in an earlier row."""
 
     name: str
     tooltip: str

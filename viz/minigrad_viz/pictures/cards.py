@@ -36,7 +36,7 @@ class TensorHeatmaps:
     grad_placeholder: str
     note: str
     max_magnitude: float
-    """The magnitude with the full colour in both."""
+    """The magnitude that has the full colour in both heatmaps."""
     divider_x: float = 0.0
 
 
@@ -54,17 +54,17 @@ class Card:
     width: float
     height: float
     is_blocked: bool
-    """Whether the node is blocked from gradients, shown as a dashed border."""
+    """Whether gradients are blocked at the node, which is shown as a dashed border."""
     has_alarm: bool
     """Whether its border marks an alarm."""
     is_named: bool
     heatmaps: TensorHeatmaps | None = None
     state: str = ""
-    """At a moment, CSS classes: the state of its gradient, and "pale" before the node is computed."""
+    """The CSS classes at a moment: the state of the gradient, and "pale" before the node is computed."""
     formula: Formula | str | None = None
     """The formula that `rule` was formatted from."""
     is_call: bool = False
-    """Whether it is a call of a captured step: then `grad` is the formula, and `format_value` the shape."""
+    """Whether the card shows a call of a captured step. If so, `grad` is the formula, and `value` the shape."""
 
     @property
     def size(self) -> tuple[float, float]:
@@ -92,7 +92,7 @@ class _CardText:
 
 
 def make_card(trace: Trace, index: int, contributions: int, moment: Moment | None = None) -> Card:
-    """Return the card of node `index`, whose gradient is the sum of `contributions` terms, finally or at a moment.
+    """Return the card of node `index`, in the final state or at a moment. Its gradient sums `contributions` terms.
 
     At a moment, the card is large enough for the contents of every moment.
     """

@@ -140,7 +140,7 @@ def draw(x: Any, *more: Any, expand: bool | Collection[str] | None = None, step:
     """Draw the graph that ends in `x`, a Value, or in several: ``draw(y)``, ``draw(y, z)``, ``draw([y, z])``.
 
     Each node shows its name, formula, value and gradient (a dash before ``backward``); an edge shows its local
-    derivative. Names are labels, or else the names of modules and variables. The graph is not modified.
+    derivative. A node is named by its label, or else by its module or variable. The graph is not modified.
 
     For tensors, only leaves and small constants survive ``backward``; the other values are recomputed from them. A note
     reports a leaf that was modified since, or a large constant that is missing; `mg.record` saves every value.

@@ -1,4 +1,4 @@
-"""Encoding of frames as GIF and MP4 with PyAV (FFmpeg); `av` is the package."""
+"""Encoding of frames as GIF and MP4 with PyAV (FFmpeg), imported as `av`."""
 
 from __future__ import annotations
 

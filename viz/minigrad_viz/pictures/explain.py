@@ -34,8 +34,9 @@ class Explanation(str):
 def explain(node: Any, of: Any = None) -> Explanation:
     """Explain how the value and gradient of `node` are computed: each contribution, upstream × local, and their sum.
 
-    The gradient is that of `of`, a result computed from `node`; by default, the last result in your variables that was
-    computed from `node`. With `of`, `node` may be a name. Raises ArgumentError if `of` does not depend on `node`.
+    The gradient is that of the result `of`, which was computed from `node`; by default, the last result in your
+    variables that was computed from `node`. With `of`, `node` may be a name. Raises ArgumentError if `of` does not
+    depend on `node`.
 
     >>> import minigrad as mg
     >>> a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
@@ -96,7 +97,7 @@ def _forward_text(trace: Trace, index: int) -> str:
 
 
 def _value_text(trace: Trace, index: int) -> str:
-    """Return the value of a node; for a tensor its shape, range and spread, or that its values were freed."""
+    """Return the value of a node; for a tensor its shape, range and spread, or a note that its values were freed."""
     tensor = trace.tensors.get(index)
     if tensor is not None and tensor.array is None and trace.execution:
         return format_shape(tensor.shape, tensor.dtype)

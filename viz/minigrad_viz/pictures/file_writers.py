@@ -22,11 +22,11 @@ class FileWriter(NamedTuple):
 
 
 def save(path: Any, writers: Mapping[str, FileWriter], example: str, **options: Any) -> None:
-    """Write `path` with the writer of its suffix. Options that are None are not passed to the writer.
+    """Write `path` with the writer for its suffix. Options that are None are not passed to the writer.
 
     Raises ArgumentError for a suffix that is not in `writers` and for an option that its writer does not accept,
-    DTypeError if `path` is not a path, MissingFileError if its directory does not exist. `example` is a valid call,
-    for the message.
+    DTypeError if `path` is not a path, MissingFileError if its directory does not exist. `example` is a valid call to
+    quote in the error message.
     """
     if not isinstance(path, str | os.PathLike):
         raise DTypeError(f"save: {path!r} is {describe_type(path)}, not a path.\n  Write {example}.")

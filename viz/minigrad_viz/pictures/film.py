@@ -1,7 +1,7 @@
 """Animations of the forward and backward pass, as the player shows them: animated SVG, GIF and MP4.
 
-Each position is a still from `moments`; between two stills, a pill with the gradient moves back over its edge. typst
-rasterises the stills and `encoding` encodes the frames.
+Each position is a still from `moments`; between two stills, a pill that shows the gradient moves backwards along an
+edge. typst rasterises the stills and `encoding` encodes the frames.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ class Film:
     # --- encoded ---
 
     def gif(self, size: Size | None = None, fps: float = _FPS) -> bytes:
-        """Return the film as a looping GIF, in which runs of equal frames are one longer frame."""
+        """Return the film as a looping GIF, in which a run of equal frames is merged into one longer frame."""
         if fps > 50:
             raise ArgumentError(
                 f"save: GIF supports at most 50 frames per second, but got fps = {fps:g}.\n  Save an MP4."
@@ -269,7 +269,7 @@ def make_film(
     stop: Any = None,
     theme: Theme | None = None,
 ) -> Film:
-    """Return the film of a trace from `start` to `stop`, positions as in a tour; None for the first or last."""
+    """Return the film of a trace from `start` to `stop`: positions as in a tour, or None for the first or last."""
     speed = check_positive(speed, "speed")
     timeline = Timeline(trace)
     first, last = (

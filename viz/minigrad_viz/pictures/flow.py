@@ -1,7 +1,7 @@
 """Gradient flow as a heatmap, in SVG and text: a row per layer, a column per measured step, logarithmic colours.
 
-A cell is blank if nothing was measured, crossed if the gradient is not finite, and dashed if it is 0. An alarm is a
-sign in the cell where it starts, and a line of text below.
+A cell is blank if nothing was measured, crossed if the gradient is not finite, and dashed if it is 0. An alarm is shown
+as a sign in the cell where it starts, and as a line of text below.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Scale:
 
     @property
     def ticks(self) -> list[int]:
-        """The exponents of the ticks: all, or every second, third …, from the highest."""
+        """The exponents of the ticks: all of them, or every n-th, starting at the highest."""
         stride = -(-(self.high - self.low) // 6)
         return list(range(self.high, self.low - 1, -stride))[::-1]
 

@@ -72,7 +72,7 @@ def _label(*lines: str) -> Any:
 
 
 def _cluster(trace: Trace, k: int) -> graphviz.Digraph:
-    """Return the subgraph of a block: a framed cluster, except for a run, which only exists for collapsing."""
+    """Return the subgraph of a block: a framed cluster, except for a run, which exists only to be collapsed."""
     import graphviz
 
     block = trace.blocks[k]

@@ -38,7 +38,7 @@ COLOURS = (
 
 
 def heatmap_size(shape: tuple[int, ...], stats: Mapping[str, Any] | None) -> tuple[int, int]:
-    """Return the width and height of the heatmap of an array, in pixels, with its aspect ratio as far as is legible."""
+    """Return the width and height of the heatmap of an array, in pixels, with its aspect ratio if legible."""
     rows, cols = (stats["rows"], stats["cols"]) if stats else grid(shape)[:2]
     if not rows or not cols:
         return 40, 14
@@ -109,7 +109,7 @@ def standalone_svg(stats: Mapping[str, Any], title: str) -> str:
 
 
 def _downsample(stats: Mapping[str, Any]) -> list[list[float]]:
-    """Return the cells, row by row, max-pooled by magnitude to at most `MAX_SIDE` a side, so that no outlier is
+    """Return the cells, row by row, max-pooled by magnitude to at most `MAX_SIDE` per side, so that no outlier is
     lost."""
     rows, cols, cells = stats["rows"], stats["cols"], stats["cells"]
     factor = min(1.0, MAX_SIDE / max(rows, cols, 1))

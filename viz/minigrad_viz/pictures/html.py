@@ -28,8 +28,8 @@ from minigrad_viz.trace.notation import escape, format_float, format_pretty, loc
 __all__ = ["figure", "page", "player_state", "to_html"]
 
 _MAX_ROWS = 400  # maximum rows of a table: half from its start, half from its end
-_MAX_EMBEDDED_NODES = 5000  # nodes; larger traces are not embedded in a notebook output: they take megabytes
-_NODES_PER_TENSOR = 4  # nodes that a tensor counts as, because of its arrays
+_MAX_EMBEDDED_NODES = 5000  # maximum nodes of a trace embedded in a notebook output; larger ones take megabytes
+_NODES_PER_TENSOR = 4  # a tensor counts as this many nodes because of its arrays
 _MAX_EMBEDDED_LENGTH = 1 << 20  # maximum length, in characters, of an embedded trace
 _ZOOMS = (("fit", "Fit"), ("half", "50%"), ("full", "100%"), ("twice", "200%"))
 

@@ -1,7 +1,7 @@
-"""The drawing of a moment: the values computed so far, the active node and edges, and the caption above.
+"""The drawing of a moment: the values computed so far, the active node and edges, and a caption above them.
 
-It matches the player at that position (`frontend/src/drawing/appearance.js`): the active node glows, active edges are
-highlighted, and a pill shows the factors of the chain rule.
+The drawing matches the player at that position (`frontend/src/drawing/appearance.js`): the active node glows, active
+edges are highlighted, and a pill shows the factors of the chain rule.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def render_moment(
 
 @dataclass(frozen=True, slots=True)
 class MovingGradient:
-    """The gradient that moves back over an edge: the label of its pill, and the points along its path."""
+    """A gradient that moves back along an edge: the label of its pill, and the points of its path."""
 
     text: str
     points: list[Point]
@@ -80,7 +80,7 @@ class MovingGradient:
 
 @dataclass(slots=True)
 class Stage:
-    """A scene with a caption band above it, which is high enough for each of its moments, so that all have one size."""
+    """A scene with a caption band above it, which is high enough for every moment, so that all have the same size."""
 
     scene: Scene
     width: float
@@ -90,7 +90,7 @@ class Stage:
     has_progress_bar: bool
     """Whether the band contains a progress bar."""
     strokes: Strokes
-    """The strokes of edges that a gradient has flowed back over."""
+    """The strokes of the edges over which a gradient has flowed back."""
 
     @property
     def size(self) -> tuple[int, int]:
@@ -122,8 +122,9 @@ class Stage:
         return document(trace, content, view_size or self.size, css, description or trace.sentence(), display_size)
 
     def pieces(self, position: int) -> list[str]:
-        """Return the SVG pieces at a position, from back to front. Their number and meaning is the same at every
-        position."""
+        """Return the SVG pieces at a position, from back to front. Their number and meaning are the same at every
+        position.
+        """
         assert self.scene.timeline is not None
         scene, moment = self.scene, self.scene.timeline.at(position)
         active = active_at(scene, moment)
@@ -161,7 +162,7 @@ class Stage:
         return path, f'<path class="ground" d="{background}"/>{arrowhead}{text}'
 
     def moving_gradient(self, position: int) -> MovingGradient | None:
-        """Return the gradient that moves at a position; None if none does or it is an array, too long for a pill."""
+        """Return the moving gradient at a position; None if there is none or it is an array, too long for a pill."""
         assert self.scene.timeline is not None
         moment = self.scene.timeline.at(position)
         wire, event = self.scene.wire_of.get(moment.edge), moment.event
@@ -242,7 +243,7 @@ Run = tuple[str, str]
 
 
 def _caption_lines(caption: Caption, kind: str, width: float) -> list[tuple[str, list[Run]]]:
-    """Return the lines of a caption, "say" or "formula", as runs of one colour; the first is shorter by the chip."""
+    """Return the kind ("say" or "formula") and the runs of each caption line. The chip shortens the first line."""
     result = "fw" if kind == "forward" else "bw"
     words = _wrap_runs([("ink", caption.words)], width, 13, width - _chip_width(caption.chip) - 10)
     formula = [
@@ -256,7 +257,7 @@ def _caption_lines(caption: Caption, kind: str, width: float) -> list[tuple[str,
 
 
 def _wrap_runs(runs: Sequence[Run], width: float, size: float, first_width: float) -> list[list[Run]]:
-    """Wrap runs of words to lines of `width`, the first of width `first_width`."""
+    """Wrap runs of words to lines of width `width`; the first line has width `first_width`."""
     lines: list[list[Run]] = []
     remaining = 0.0
     for css_class, text in runs:

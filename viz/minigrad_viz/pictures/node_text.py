@@ -17,7 +17,7 @@ STATE_SIGNS = {"none": "—", "blocked": "blocked"}
 
 
 def has_heatmap(trace: Trace, index: int) -> bool:
-    """Return whether a node is shown as heatmaps, which single-element tensors are not."""
+    """Return whether a node is shown as heatmaps; single-element tensors are not."""
     tensor = trace.tensors.get(index)
     return tensor is not None and math.prod(tensor.shape) != 1
 
@@ -25,8 +25,9 @@ def has_heatmap(trace: Trace, index: int) -> bool:
 def format_value(
     trace: Trace, index: int, formatter: Callable[[float], str] = format_brief, moment: Moment | None = None
 ) -> str:
-    """Format the value of a node: a scalar, or a one-line summary of a tensor; at a moment, "" before it is
-    computed."""
+    """Format the value of a node: a scalar, or a one-line summary of a tensor. At a moment before it is computed,
+    return "".
+    """
     if moment is not None and not moment.is_computed(index):
         return ""
     if trace.kinds[index] == "x":
@@ -42,7 +43,7 @@ def format_value(
 def format_gradient(
     trace: Trace, index: int, formatter: Callable[[float], str] = format_brief, moment: Moment | None = None
 ) -> str:
-    """Format the gradient of a node, or why it has none; at a moment, the gradient accumulated so far."""
+    """Format the gradient of a node (at a moment, the gradient accumulated so far), or the reason why it has none."""
     if trace.kinds[index] == "x":
         return "—"
     if moment is not None:

@@ -43,7 +43,7 @@ OVERLAY_MARGIN = MARGIN + 8
 
 _MAX_PILL_SCALE = 1.6  # maximum scale of a pill; larger ones would hide too much
 FULL_SIZE_WIDTH = 1100.0  # pixels; wider drawings are displayed smaller, so their pills are larger
-_MAX_DX, _MAX_DY = 170.0, 120.0  # maximum offset of a pill from its wire; nearer is better
+_MAX_DX, _MAX_DY = 170.0, 120.0  # maximum offset of a pill from its wire, in pixels; smaller offsets are preferred
 _DY_CANDIDATES = (0, -14, 14, -26, 26, -44, 44, -64, 64, -90, 90, -_MAX_DY, _MAX_DY)
 _PILL_OFFSETS = [(dx, dy) for dy in _DY_CANDIDATES for dx in (0, -36, 36, -90, 90, -_MAX_DX, _MAX_DX)]
 
@@ -98,7 +98,7 @@ def pill_width(label: str) -> float:
 
 
 def _place_pill(scene: Scene, moment: Moment, midpoint: Point, width: float, height: float) -> Point:
-    """Return the centre of a pill: the midpoint of its edge, or the nearest position that hides least."""
+    """Return the centre of a pill: the midpoint of its edge, or a nearby position where the pill hides less."""
     (x, y), half_width = midpoint, width / 2 + 4
     wire = scene.wire_of.get(moment.edge)
     end_boxes = [scene.boxes[scene.item_of(node)] for node in (moment.node, scene.trace.result[moment.edge])]
@@ -111,9 +111,9 @@ def _place_pill(scene: Scene, moment: Moment, midpoint: Point, width: float, hei
         pill_box = Box(cx - half_width, cy - height / 2, 2 * half_width, height)
         cost = math.hypot(dx, dy)
         for one in obstacles:
-            is_end = one in end_boxes  # the pill is about their values
+            is_end = one in end_boxes  # the pill describes the values in these boxes
             cost += (4 if is_end else 1) * _overlap_area(_inflate(one, 2), pill_box)
-            # Near another box it seems to belong to that.
+            # A pill near another box seems to belong to that box.
             cost += 0 if is_end else _overlap_area(_inflate(one, 12), pill_box) / 8
             if cost >= lowest_cost:
                 break
@@ -123,7 +123,7 @@ def _place_pill(scene: Scene, moment: Moment, midpoint: Point, width: float, hei
 
 
 def _obstacles(scene: Scene, wire: int | None) -> list[Box]:
-    """Return the boxes to avoid: items, titles of frames, and labels except that of wire `wire`."""
+    """Return the boxes to avoid: items, titles of frames, and all labels except that of `wire`."""
     boxes = [
         box._replace(height=22.0) if isinstance(part, Frame) else box
         for part, box in zip(scene.parts, scene.boxes, strict=True)

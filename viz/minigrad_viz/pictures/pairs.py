@@ -94,12 +94,12 @@ class _ScalarRow:
 
 @dataclass(slots=True)
 class _HeatmapRow:
-    """A row of heatmaps: of the first run, of the second, and of the difference, if any."""
+    """A row of heatmaps: the first run, the second run, and their difference, if any."""
 
     caption: str
     colour: str
     heatmaps: list[tuple[dict[str, Any] | None, float, str]]
-    """For each heatmap: the summary (None if missing), the magnitude with the full colour, and the caption."""
+    """For each heatmap: the summary (None if missing), the magnitude that is shown in full colour, and the caption."""
     heatmap_size: tuple[int, int]
     mark: str
 
@@ -134,7 +134,7 @@ class _HeatmapRow:
 
 @dataclass(slots=True)
 class ComparisonCard:
-    """A card with its contents. `tags` are the flags above it, which mark the first differences."""
+    """A card with its contents. `tags` are the flags above the card, which mark the first differences."""
 
     kind: str
     tooltip: str
@@ -289,7 +289,7 @@ def _make_row(
 
 
 def _difference(first: Any, second: Any) -> Any:
-    """Return the second minus the first; 0 where they are equal, including non-finite elements."""
+    """Return the second array minus the first; 0 where they are equal, including equal non-finite elements."""
     import numpy as np
 
     x, y = (np.asarray(array, dtype=float) for array in (first, second))
@@ -298,7 +298,7 @@ def _difference(first: Any, second: Any) -> Any:
 
 
 def difference_label(gap: Gap | None) -> str:
-    """Format a difference as its sign and relative size; "" for none."""
+    """Format a difference as its sign and relative size; "" if there is none."""
     return "" if gap is None else f"≠ {format_ratio(gap)}"
 
 
@@ -342,7 +342,7 @@ def _format_digits(x: float | None, digits: int) -> str:
 
 
 def _missing_reason(differences: Differences, node: int, run_index: int, caption: str) -> str:
-    """Return why a run has no value or gradient, as text."""
+    """Return the reason why a run has no value or gradient, as text."""
     trace = (differences.first, differences.second)[run_index]
     if caption == "data":
         return "raised" if trace.kinds[node] == "x" else "not kept"

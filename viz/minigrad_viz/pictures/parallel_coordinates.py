@@ -1,4 +1,4 @@
-"""Parallel coordinates of a sweep: an axis for each hyperparameter and for the goal, a line for each trial."""
+"""Parallel coordinates of a sweep: an axis for each hyperparameter and for the goal, and a line for each trial."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _PlotAxis(NamedTuple):
     y: Callable[[Any], float]
     marks: list[tuple[float, str]]
     half_height: float = 0.0
-    """Half the height that a choice takes; 0 on a numeric axis."""
+    """Half the height reserved for a choice; 0 on a numeric axis."""
 
 
 def summary_line(sweep: Any) -> str:
@@ -195,14 +195,14 @@ def _numeric_axis(name: str, low: float, high: float, is_log: bool, note: str) -
 
 
 def _label_positions(axis: _PlotAxis, ys: Sequence[float]) -> list[tuple[float, str]]:
-    """Return the tick labels of an axis, those of choices moved above the lines through them."""
+    """Return the tick labels of an axis. Labels of choices are moved above the lines that pass through them."""
     if not axis.half_height:
         return axis.marks
     return [(min([y, *(at for at in ys if abs(at - y) < axis.half_height)]) - 11, text) for y, text in axis.marks]
 
 
 def _draw_axis(axis: _PlotAxis, x: float, is_last: bool, best_y: float | None, text: str) -> str:
-    """Return the SVG of an axis, its tick labels (to the left; to the right of the last axis) and the best value."""
+    """Return the SVG of an axis, its tick labels (left of it, but right of the last axis) and the best value."""
     parts = [f'<path class="axis" d="M{x:.1f} {_TOP}V{_BOTTOM}"/>']
     parts.append(f'<text class="title" x="{x:.1f}" y="{_TOP - 36}">{escape(fit(axis.title, 130, 13, True))}</text>')
     parts.append(f'<text class="cap dim mid" x="{x:.1f}" y="{_TOP - 20}">{escape(axis.note)}</text>')
@@ -231,7 +231,7 @@ def _draw_axis(axis: _PlotAxis, x: float, is_last: bool, best_y: float | None, t
 def _trial_heights(
     sweep: Any, plot_axes: Sequence[_PlotAxis], ranked: Sequence[Any], failed: Sequence[Any]
 ) -> dict[int, list[float]]:
-    """Return the y of each trial on each axis, by trial number; trials that share a choice are slightly offset."""
+    """Return the y coordinates of each trial, by trial number; trials that share a choice are slightly offset."""
     trials = [*ranked, *failed]
     heights: dict[int, list[float]] = {trial.number: [] for trial in trials}
     for plot_axis, axis in zip(plot_axes, sweep.plan.axes, strict=False):

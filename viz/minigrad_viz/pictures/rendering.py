@@ -1,7 +1,7 @@
 """Conversion of SVG to PNG and PDF with typst, which needs no external program or browser.
 
-Boxes are measured for DejaVu Sans. It is used if the system has it, or matplotlib, which ships it; otherwise another
-sans serif font, or one bundled with typst. Text in a PDF remains text.
+Boxes are measured for DejaVu Sans, which is used if it is installed on the system or with matplotlib. Otherwise another
+sans serif font is used, or one bundled with typst. Text in a PDF remains text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _POINTS_PER_PIXEL = 0.75  # points per pixel, as in CSS
 
 
 def render_png(svg: str, size: tuple[int, int], fill: str | None = None) -> bytes:
-    """Render an SVG as a PNG of `size` pixels, scaled to fit and centred, on the colour `fill` or transparent.
+    """Render an SVG as a PNG of `size` pixels, scaled to fit and centred. The background is `fill`, or transparent.
 
     Raises MissingPackageError if typst is not installed.
     """

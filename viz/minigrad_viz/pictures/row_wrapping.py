@@ -1,7 +1,7 @@
 """Row wrapping: a drawing wider than a page is cut between columns, and each row is laid out separately.
 
-A value from an earlier row is represented by a mention, a small card with its name, left of its use. A block that spans
-several rows has a frame in each.
+A value from an earlier row is represented by a mention, a small card with its name to the left of its use. A block that
+spans several rows has a frame in each.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Row = tuple[list[Item], list[Wire], list[Part]]
 def wrap_rows(
     row: Row, boxes: Sequence[Box], width_of: Callable[[Row], float], mention: Callable[[Wire], Mention]
 ) -> list[Row]:
-    """Wrap `row`, whose items have the boxes `boxes`, into rows no wider than a page, if cuts between columns allow it.
+    """Wrap `row` into rows no wider than a page, if cuts between columns allow it. `boxes` are the boxes of its items.
 
     `width_of` returns the width of a row after layout; `mention` returns the card for the source of a wire from an
     earlier row.
@@ -53,7 +53,7 @@ def wrap_rows(
 
 
 def _find_cuts(row: Row, boxes: Sequence[Box], max_width: float) -> list[float]:
-    """Return the x of the cuts: between columns, and through as few frames as possible without sparse rows."""
+    """Return the x coordinates of cuts between columns that cross as few frames as possible without sparse rows."""
     items, _, _ = row
     spans = sorted((x, x + width) for item, (x, _, width, _) in zip(items, boxes, strict=True) if not item.is_frame)
     if not spans:
@@ -108,8 +108,9 @@ def _split_row(row: Row, boxes: Sequence[Box], cuts: Sequence[float], mention: C
 
 
 def _build_row(row: Row, row_items: set[int], own_items: set[int], mention: Callable[[Wire], Mention]) -> Row:
-    """Return a row of the items `row_items`, which are `own_items` and the frames around them, and mentions of the
-    sources of wires from other rows."""
+    """Return a row that contains `row_items` (`own_items` and the frames around them), and mentions of the sources of
+    wires from other rows.
+    """
     items, wires, parts = row
     new_index: dict[int, int] = {}
     result: Row = ([], [], [])

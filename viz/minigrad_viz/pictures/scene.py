@@ -31,12 +31,12 @@ __all__ = ["OVERVIEW_WIDTH", "Box", "Overrides", "Part", "Scene", "build_scene"]
 
 OVERVIEW_WIDTH = 3000  # pixels; a wider drawing is only an overview
 
-_MAX_HEIGHT = 1500  # maximum height of a drawing in rows, in pixels, while blocks can be closed
+_MAX_HEIGHT = 1500  # maximum height of a wrapped drawing, in pixels, while blocks can be closed
 _ROW_GAP = 22.0  # gap between rows
 _ITEM_BUDGETS = (40, 25, 15, 8)  # numbers of visible items to try in a graph with blocks, until the drawing is legible
-_MAX_LABELLED_ITEMS = 60  # maximum items for which labels include (short) formulas of local derivatives
+_MAX_LABELLED_ITEMS = 60  # maximum number of items for which labels include short formulas of local derivatives
 _MAX_LABEL_OFFSET = 15.0  # maximum vertical distance of a label from the end of its edge
-_LABEL_PITCH = 13.5  # vertical distance of labels, including descenders and background
+_LABEL_PITCH = 13.5  # vertical distance between labels, including descenders and background
 
 
 class Box(NamedTuple):
@@ -52,7 +52,8 @@ class Box(NamedTuple):
 class Scene:
     """Items and wires with their layout: a part and a box for each item, a route and a label for each wire.
 
-    `has_special_parts` is whether there is anything except plain scalar cards. `heights` are the y of the labels.
+    `has_special_parts` tells whether any part is not a plain scalar card. `heights` are the y coordinates of the
+    labels.
     """
 
     trace: Trace
@@ -76,7 +77,7 @@ class Scene:
 
     @cached_property
     def _item_indices(self) -> tuple[dict[int, int], dict[int, int]]:
-        """The items of nodes and the items of closed blocks."""
+        """The item indices of nodes and of closed blocks."""
         nodes = {item.node: at for at, item in enumerate(self.items) if item.node >= 0}
         blocks = {item.block: at for at, item in enumerate(self.items) if item.block >= 0 and not item.is_frame}
         return nodes, blocks
@@ -103,7 +104,7 @@ class Scene:
         return {}
 
     def part_at(self, index: int, moment: Moment) -> Part:
-        """Return the part of item `at` at a moment."""
+        """Return the part of an item at a moment."""
         item, part = self.items[index], self.parts[index]
         if isinstance(part, Stack):
             return replace(part, progress=self._progress(item.block, moment.position))
@@ -151,17 +152,17 @@ class Scene:
         return "" if has_started else "future"
 
     def label_at(self, index: int, moment: Moment) -> str:
-        """Return the label of wire `at`; "" before its result is computed, and while a pill labels it."""
+        """Return the label of a wire; "" before its result is computed, and while a pill labels it."""
         is_hidden = self.wire_state(self.wires[index], moment) == "future" or moment.edge == self.wires[index].edges[0]
         return "" if is_hidden else self.labels[index]
 
 
 class Overrides(NamedTuple):
-    """Functions that replace the parts and labels of a `build_scene`."""
+    """Functions that replace the parts and labels created by `build_scene`."""
 
     part: Callable[[Item, Part], Part]
     label: Callable[[Wire, Item], str]
-    """Takes a wire and the item at its end."""
+    """Called with a wire and the item at its end."""
 
 
 def build_scene(
@@ -270,9 +271,9 @@ def _wrap_scene(scene: Scene) -> Scene:
 
 
 def _lay_out(scene: Scene) -> None:
-    """Set the boxes, the routes and the y of the labels."""
+    """Set the boxes, the routes and the y coordinates of the labels."""
     max_label_width = max((text_width(label, 11) for label in scene.labels), default=0.0)
-    has_frames = any(item.is_frame for item in scene.items)  # borders of frames take up columns too
+    has_frames = any(item.is_frame for item in scene.items)  # borders of frames occupy columns too
     gap = max(36.0 if has_frames else 56.0, max_label_width + 40.0)
     sizes = [part.size for part in scene.parts]
     ends = [(wire.start, wire.end) for wire in scene.wires]
@@ -291,7 +292,7 @@ def _lay_out(scene: Scene) -> None:
 
 
 def _port_offsets(scene: Scene) -> list[float]:
-    """Return the offset of each wire's source port below the middle of its item; values of a block are stacked."""
+    """Return the offset of each wire's source port below the centre of its item; ports of one block are stacked."""
     values: dict[int, dict[int, int]] = {}
     for wire in scene.wires:
         index_of_value = values.setdefault(wire.start, {})
@@ -305,7 +306,7 @@ def _port_offsets(scene: Scene) -> list[float]:
 
 
 def _place_labels(scene: Scene) -> list[float]:
-    """Return the y of each label: on its edge, near the end, without overlapping other labels."""
+    """Return the y coordinate of each label: on its edge, near the end, without overlapping other labels."""
     labels, routes, heights = scene.labels, scene.routes, [0.0] * len(scene.labels)
     edges_by_target: dict[int, list[int]] = {}
     for index, wire in enumerate(scene.wires):
@@ -317,7 +318,7 @@ def _place_labels(scene: Scene) -> list[float]:
             y = y_at(routes[edge], x - ARROWHEAD_LENGTH - 6 - text_width(labels[edge], 11) / 3)
             heights[edge] = min(max(y, port_y - _MAX_LABEL_OFFSET), port_y + _MAX_LABEL_OFFSET)
         if any(heights[one] + _LABEL_PITCH > heights[two] for one, two in pairwise(edges)):
-            # Edges with one source, or that cross, are apart only at their ports, barely enough for labels.
+            # Edges that share a source or cross are separated only at their ports, barely enough for labels.
             first, last = routes[edges[0]][-1][1], routes[edges[-1]][-1][1]
             for row, edge in enumerate(edges):
                 heights[edge] = (first + last - (len(edges) - 1) * _LABEL_PITCH) / 2 + row * _LABEL_PITCH

@@ -28,11 +28,11 @@ COLOURS = (
 
 
 class Stroke(NamedTuple):
-    """The stroke of an edge; `share`, in [0, 1], is the square root of its magnitude relative to the largest."""
+    """The stroke of an edge; `share` is the square root of the ratio of its magnitude to the largest one."""
 
     share: float
     sign: Literal["positive", "negative", "mixed", "zero", "wild"]
-    """ "wild" if it is not finite."""
+    """ "wild" if the gradient is not finite."""
 
     @property
     def width(self) -> float:
@@ -78,7 +78,7 @@ class Strokes:
         return max((size for size, _ in self._magnitudes.values()), default=0.0)
 
     def of(self, edges: Sequence[int]) -> Stroke | None:
-        """Return the stroke of edges that are drawn as one; None if no gradient flowed over any."""
+        """Return the stroke of edges that are drawn as one; None if no gradient flowed over any of them."""
         contributions = [self._magnitudes[edge] for edge in edges if edge in self._magnitudes]
         if not contributions:
             return None
@@ -91,7 +91,7 @@ class Strokes:
 
 
 def _magnitude(x: Any) -> tuple[float, int]:
-    """Return the largest magnitude of a scalar or array, and its sign; 0 if signs are mixed or all values are 0."""
+    """Return the largest magnitude in a scalar or array, and the sign: 0 if signs are mixed or all values are 0."""
     if not is_finite(x):
         return 0.0, _NON_FINITE
     low, high = (x, x) if isinstance(x, float) else (summary(x)["min"] or 0.0, summary(x)["max"] or 0.0)

@@ -86,7 +86,7 @@ def document(
     title: str | None = None,
 ) -> Picture:
     """Return the SVG document with the content `content` and a view box of `size`. `display_size` is the displayed
-    size, if different, and `said` the description. The default `title` is the sentence of the trace."""
+    size, if different, and `description` the text alternative. The default `title` is the sentence of the trace."""
     width, height = size
     size_attributes = (
         'width="{:g}" height="{:g}"'.format(*display_size or size) + f' viewBox="0 0 {width:g} {height:g}"'

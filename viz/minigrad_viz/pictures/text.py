@@ -12,7 +12,7 @@ from minigrad_viz.trace.notation import char_columns, fit_columns, format_float,
 
 __all__ = ["table", "to_text"]
 
-_MAX_ROWS = 60  # a longer graph shows the first and last 30 nodes
+_MAX_ROWS = 60  # of a longer graph, only the first and last 30 nodes are shown
 
 
 def to_text(x: Any, *more: Any) -> str:

@@ -1,6 +1,6 @@
 r"""Export to TikZ, for papers: TeX typesets all text, formulas and values in math mode.
 
-The document compiles with pdflatex or lualatex and needs only amsmath and TikZ. A unit is a pixel of the SVG, 0.75 pt.
+The document compiles with pdflatex or lualatex and needs only amsmath and TikZ. A unit is an SVG pixel (0.75 pt).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Alarms: notes that warn the user about a graph, each with what it means and what to do.
+"""Alarms: notes that warn the user about a problem in a graph, explain it and suggest a remedy.
 
 For NaN and infinity the note names the *first* operation that produced it, and lists the nodes it contaminated. A
-network may train well beyond the thresholds below; they decide when a picture warns.
+network may train well even beyond the thresholds below; they only determine when a picture shows a warning.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from minigrad_viz.trace.trace import Trace
 
 __all__ = ["add_alarms"]
 
-SATURATION_LEVEL = 0.99  # |tanh| above it, and sigmoid likewise: the derivative is below 2% of its maximum
+SATURATION_LEVEL = 0.99  # of |tanh|, and likewise for sigmoid; above it, the derivative is below 2% of its maximum
 MAX_SATURATED_FRACTION = 0.5  # fraction of saturated elements above which a tensor counts as saturated
 MAX_NEAR_DISTANCE, MIN_FAR_DISTANCE = 3, 8  # distances from the output, in operations, at which gradients are compared
 MAX_GRADIENT_RATIO = 1e6  # tolerated ratio between a gradient far from the output and those near it
@@ -37,7 +37,7 @@ def add_alarms(trace: Trace) -> None:
 
 
 def _stale_values(trace: Trace) -> Iterable[Note]:
-    """Report the first node with a modified operand, and how the two disagree."""
+    """Report the first node with a modified operand, and how the node's value disagrees with it."""
     if not trace.modified_operands:
         return
     first_stale = min(trace.modified_operands)
@@ -99,7 +99,7 @@ def _origin_note(trace: Trace, index: int, bad: list[int]) -> Note:
 
 
 def _is_intended_infinity(trace: Trace, index: int) -> bool:
-    """Whether an infinity is intended: an input, as for a mask. A NaN never is."""
+    """Whether an infinity is intended, for example as an input for a mask. A NaN is never intended."""
     if _has_nan(_value_of(trace, index)):
         return False
     if trace.op[index] < 0 or "inf" in str(trace.attrs.get(index, {})):
@@ -110,7 +110,7 @@ def _is_intended_infinity(trace: Trace, index: int) -> bool:
 
 
 def _harmful_nodes(trace: Trace, bad: list[int]) -> set[int]:
-    """Return the nodes in `bad` that reach an output or become NaN, through such nodes or unknown ones."""
+    """Return the nodes in `bad` that are outputs or NaN, or lead to one through nodes that are in `bad` or unknown."""
     outputs = set(trace.outputs)
     harmful = {index for index in bad if index in outputs or _has_nan(_value_of(trace, index))}
     last, bad_set = max(harmful, default=-1), set(bad)
@@ -122,7 +122,7 @@ def _harmful_nodes(trace: Trace, bad: list[int]) -> set[int]:
 
 
 def _contaminated_nodes(trace: Trace, index: int, bad: set[int]) -> tuple[int, ...]:
-    """Return the nodes in `bad` that depend on node `index` through such nodes or unknown ones."""
+    """Return the nodes in `bad` that depend on node `index` through nodes that are in `bad` or unknown."""
     touched, reached = {index}, []
     for node in range(index + 1, len(trace.kinds)):
         operands = trace.operand[trace.start[node] : trace.start[node + 1]]
@@ -228,7 +228,7 @@ def _distances(trace: Trace, run: Pass) -> list[int]:
 
 
 def _dead_relus(trace: Trace) -> Iterable[Note]:
-    """Report ReLUs that are 0 for every input: scalars all together, tensors entirely or by unit."""
+    """Report ReLUs that are 0 for every input: scalar ones together, tensors as a whole or by unit."""
     scalars, dead = [], []
     for index in _nodes_of_op(trace, "relu"):
         value = _value_of(trace, index)
@@ -259,7 +259,7 @@ def _dead_relus(trace: Trace) -> Iterable[Note]:
 
 
 def _dead_units(y: Any) -> tuple[int, int]:
-    """Return how many units (last dimension) are 0 for every row, and the unit count; (0, 0) if inconclusive."""
+    """Return the number of units (last dimension) that are 0 in every row, and of all units; (0, 0) if unclear."""
     if not y.any():
         return 1, 1
     rows = y.reshape(-1, y.shape[-1]) if y.ndim > 1 else y.reshape(1, -1)
@@ -298,7 +298,7 @@ def _saturated_nodes(trace: Trace) -> Iterable[Note]:
 
 
 def _stale_gradients(trace: Trace) -> Iterable[Note]:
-    """Report leaves whose .grad is not that of one pass: a missing zero_grad, or a second backward."""
+    """Report leaves whose .grad is not the result of one pass, due to a missing zero_grad or a second backward."""
     if (
         len(trace.passes) != 1
         or len(trace.outputs) != 1
@@ -308,7 +308,7 @@ def _stale_gradients(trace: Trace) -> Iterable[Note]:
     totals = trace.totals(trace.passes[0])
     root = trace.outputs[0]
     if trace.kinds[root] == "l":
-        return  # a leaf alone: its gradient belongs to another graph
+        return  # the graph is a single leaf, whose gradient belongs to another graph
     seed = trace.grads.get(root)
     if root in trace.tensors and math.prod(trace.tensors[root].shape) != 1:
         return  # its seed is unknown

@@ -16,8 +16,8 @@ __all__ = ["BINS", "MAX_CELLS", "bars", "format_summary", "grid", "summary"]
 
 MAX_CELLS = 10_000  # cells in a picture; larger arrays are subsampled
 BINS = 12  # bins of a histogram
-BIN_TOLERANCE = 1e-4  # of a bin: values this close below an edge are moved to it, since rounding differs by machine
-ZERO_TOLERANCE = 1e-6  # of the scale: smaller values are rounding errors of 0
+BIN_TOLERANCE = 1e-4  # in bins; values this close below an edge are moved to it, since rounding differs by machine
+ZERO_TOLERANCE = 1e-6  # relative to the scale; smaller values are considered rounding errors of 0
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -54,13 +54,13 @@ def summary(array: Any, max_cells: int = MAX_CELLS) -> dict[str, Any]:
 
 @cache
 def _dtype_name(dtype: Any) -> str:
-    return str(dtype)  # as slow as the statistics of a small array
+    return str(dtype)  # this takes as long as the statistics of a small array
 
 
 def grid(shape: tuple[int, ...]) -> tuple[int, int, int]:
     """Return the rows and columns of an array's picture, and how many of its matrices are in one row.
 
-    The picture is as square as possible, while the matrices of one batch, say, fill complete rows.
+    The picture is as square as possible, provided that, for example, the matrices of one batch fill complete rows.
 
     >>> grid((3,)), grid((2, 3)), grid((8, 4, 4)), grid((2, 3, 8, 8)), grid((64, 1, 28, 28))
     ((1, 3, 1), (2, 3, 1), (8, 16, 4), (16, 24, 3), (224, 224, 8))
@@ -81,7 +81,7 @@ def grid(shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def _subsampling_step(rows: int, cols: int, max_cells: int) -> tuple[int, int]:
-    """Return the row and column strides of subsampling; a side of at most sqrt(most) is stored in full."""
+    """Return the row and column strides of subsampling; a side of at most sqrt(max_cells) is stored in full."""
     if rows * cols <= max_cells:
         return 1, 1
     side = math.isqrt(max_cells)  # rows and columns to store if both are many
@@ -105,7 +105,7 @@ def _statistics(finite: Any) -> dict[str, Any]:
     bottom, range_ = math.ldexp(low, -exponent), math.ldexp(high, -exponent) - math.ldexp(low, -exponent)
     bins = (scaled - bottom) / range_ * BINS + BIN_TOLERANCE if range_ else np.full(scaled.shape, BINS // 2)
     hist = np.bincount(np.minimum(bins.astype(int), BINS - 1), minlength=BINS)
-    mean = float(np.add.reduce(scaled)) / scaled.size  # as `mean` and `std` do, in a third of the time
+    mean = float(np.add.reduce(scaled)) / scaled.size  # the results of `mean` and `std`, in a third of the time
     std = math.sqrt(float(np.add.reduce(np.square(scaled - mean))) / scaled.size)
     bounds = {"min": low, "max": high, "mean": math.ldexp(mean, exponent), "std": math.ldexp(std, exponent)}
     return bounds | {"hist": hist.tolist()}

@@ -17,16 +17,16 @@ from minigrad_viz.trace.titles import generic_name, joint_name, title_of_run
 __all__ = ["MAX_ITEMS", "divide"]
 
 MAX_ITEMS = 150  # items in one block, and items visible at the start
-# Target items per run, and runs per longer run; cuts are where the fewest values cross.
+# Target numbers of items per run, and of runs per longer run. Runs are cut where the fewest values cross.
 RUN_LENGTH, GROUP_LENGTH = 100, 20
-MAX_RUNS = 40  # more runs than this in a block are grouped
+MAX_RUNS = 40  # runs in a block; if there are more, they are grouped
 MIN_FOLD = 3  # neighbours needed for a fold
 
 Edge = tuple[int, int]
 
 
 class _BlockTree:
-    """Blocks under construction. Among the items of a block, a node is its index and block k is ~k."""
+    """Blocks under construction. In the items of a block, a node is represented by its index, and block k by ~k."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ def _assign_links(tree: _BlockTree) -> None:
 
 
 def _sort_items(items: list[int], links: Iterable[Edge], cyclic: set[int]) -> list[int]:
-    """Sort `items` topologically, otherwise stably. Blocks on cycles are added to `cyclic`."""
+    """Sort `items` topologically; ties keep their order. Blocks on cycles are added to `cyclic`."""
     operands: dict[int, list[int]] = {}
     for a, b in links:
         operands.setdefault(b, []).append(a)
@@ -233,7 +233,7 @@ def _number_names(tree: _BlockTree) -> None:
 def _fold_neighbours(tree: _BlockTree) -> None:
     """Group neighbours that are equal, except for digits in their names, into a block of their own.
 
-    If a block contains nothing else but leaves, it already is that group.
+    If a block contains only such neighbours and leaves, it already is that group.
     """
     shapes = _structure_ids(tree)
 
@@ -254,7 +254,7 @@ def _fold_neighbours(tree: _BlockTree) -> None:
 
 
 def _structure_ids(tree: _BlockTree) -> list[int]:
-    """Return an id for each block, equal if the ops and edges inside are, whatever leaves they use."""
+    """Return an id for each block. Blocks with the same ops and edges have equal ids, regardless of their leaves."""
     ops, ids = tree.ops, dict[object, int]()
     structure = [0] * len(tree.blocks)
     for k in range(len(tree.blocks) - 1, 0, -1):
@@ -267,7 +267,7 @@ def _structure_ids(tree: _BlockTree) -> list[int]:
 
 
 def _create_folds(tree: _BlockTree, k: int, folds: list[list[int]]) -> None:
-    """Create those folds of block k that create no cycle."""
+    """Create the folds of block k, except those that would create a cycle."""
     operands_of: dict[int, list[int]] = {}
     for a, b in tree.links[k]:
         operands_of.setdefault(b, []).append(a)
@@ -279,7 +279,7 @@ def _create_folds(tree: _BlockTree, k: int, folds: list[list[int]]) -> None:
         for item in items[start:end]:
             reached = any(a in dependents for a in operands_of.get(item, ()))
             if item in members:
-                is_acyclic = is_acyclic and not reached  # otherwise it depends indirectly on the fold
+                is_acyclic = is_acyclic and not reached  # an item that is reached depends indirectly on the fold
             elif reached or any(a in members for a in operands_of.get(item, ())):
                 dependents.add(item)
             else:
@@ -314,7 +314,7 @@ def _move_items(tree: _BlockTree, k: int, block_of_item: dict[int, int]) -> None
 
 
 def _split_into_runs(tree: _BlockTree, k: int) -> None:
-    """Split the items of block k into runs, and these into longer runs, until few are left."""
+    """Split the items of block k into runs, and group these into longer runs until few are left."""
     size = RUN_LENGTH
     while len(items := tree.items[k]) > (MAX_ITEMS if size == RUN_LENGTH else MAX_RUNS):
         crossing = _crossing_counts(items, tree.links[k])

@@ -17,7 +17,7 @@ from minigrad_viz.trace.trace import Trace
 
 __all__ = ["Builder"]
 
-SOURCE_FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")  # folder in a source line: it differs by machine
+SOURCE_FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")  # the folder in a source line, which differs by machine
 HANDLE_PATTERN = re.compile("v[₀-₉]*")
 
 
@@ -58,13 +58,13 @@ class Builder:
         self.trace.lines[index] = self._clean_lines[line]
 
     def add_op(self, op: mg.Op) -> int:
-        """Append an operation that no node had yet, and return its index."""
+        """Append an operation that no node has used yet, and return its index."""
         self.trace.ops.append(op)
         self.ops[op] = len(self.ops)
         return self.ops[op]
 
     def block_of(self, scope: Any) -> int:
-        """Return the index of the block of `scope`, which is created if no node was in it yet."""
+        """Return the index of the block of `scope`; create the block if it does not exist yet."""
         new_scopes = []
         while scope and _scope_key(scope) not in self._scopes:
             new_scopes.append(scope)

@@ -1,7 +1,7 @@
 """Module calls without an active recording, reconstructed as scopes from the calls noted on their results.
 
-While recording, each operation notes the scope it is in. Otherwise a call is noted only on its results, which costs
-training almost nothing; its operations are those between its results and its inputs.
+While recording, each operation notes the scope it is in. Otherwise a call is noted only on its results, which hardly
+slows training. The operations of the call are those between its inputs and its results.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from minigrad.core.snapshot import NodeRecord
 
 __all__ = ["instances_in", "scopes_by_node"]
 
-ModuleCall = tuple[Any, Any]  # a module and what it was called with
+ModuleCall = tuple[Any, Any]  # a module and its arguments
 
 
 def scopes_by_node(records: Sequence[NodeRecord]) -> dict[Any, Any]:
-    """Return the scope of each node that has one: its own, or that of the innermost call around it. Operands come
-    first.
+    """Return the scope of each node that has one: its own, or that of the innermost call around it. In `records`,
+    operands come first.
 
     >>> import minigrad as mg
     >>> from minigrad.core.snapshot import snapshot
@@ -66,8 +66,8 @@ def _call_scopes(records: Sequence[NodeRecord]) -> dict[Any, Scope]:
 def _nodes_of_call(
     call: ModuleCall, results: Sequence[Any], record_of_node: Mapping[Any, tuple[int, NodeRecord]]
 ) -> list[Any]:
-    """Return the nodes that a call computed, in order: those between `results` and its inputs or results of other
-    modules, as far as they depend on these inputs or on the module's parameters.
+    """Return the nodes that a call computed, in order. These are the nodes that lead from the call's inputs or the
+    results of other modules to `results` and depend on these inputs or on the module's parameters.
     """
     module, args = call
     inputs, submodules = set(instances_in(args, Node)), {id(part) for _, part in module.named_modules()} - {id(module)}

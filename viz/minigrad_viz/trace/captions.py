@@ -1,6 +1,6 @@
-"""Captions of the player's positions: the chain rule in symbols, its numbers, and the sum that they are added to.
+"""Captions of the player's positions: the chain rule in symbols and numbers, and the sum to which the product is added.
 
-The player's twins are `frontend/src/panels/caption.js` and `frontend/src/panels/momenttext.js`.
+The counterparts in the player are `frontend/src/panels/caption.js` and `frontend/src/panels/momenttext.js`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SEED_CAPTION = "each arrow multiplies the incoming gradient (upstream) by its de
 class Caption(NamedTuple):
     """The caption of a moment: `chip` is the progress of the pass, `words` describe the event.
 
-    Below them are `formula`, its `result`, and `total`, the sum it is added to; "" if there is none.
+    `formula`, its `result` and `total`, the sum to which it is added, are shown below; each is "" if there is none.
     """
 
     chip: str
@@ -94,7 +94,7 @@ def caption_of(moment: Moment) -> Caption:
 
 
 def _forward_caption(moment: Moment, name: str) -> Caption:
-    """Caption the computation of a node: in names, in numbers, and the result."""
+    """Caption the computation of a node: the formula in names and in numbers, and the result."""
     timeline, trace, node = moment.timeline, moment.timeline.trace, moment.node
     chip = f"Forward {moment.position} of {timeline.forward}"
     if trace.kinds[node] == "x":
@@ -149,7 +149,7 @@ def _backward_caption(moment: Moment, name: str) -> Caption:
 
 
 def _interpretation(name: str, root: str, event: Arrival) -> str:
-    """Return what a gradient means once it is final, "" before."""
+    """Return the meaning of a gradient once it is final; "" before."""
     if event.met < event.of or not isinstance(event.total, float) or not event.total:
         return ""
     verb = "decreases" if event.total < 0 else "increases"

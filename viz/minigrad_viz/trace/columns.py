@@ -33,7 +33,7 @@ from minigrad_viz.trace.rows import Edge, ModuleInfo, Note, PassStep, Rows, Tens
 
 __all__ = ["MAX_DETAILED_NODES", "Columns", "Pass", "count_phrase", "format_attributes", "is_close", "is_finite"]
 
-MAX_DETAILED_NODES = 400  # nodes up to which a picture shows every node with its text; above it most blocks are closed
+MAX_DETAILED_NODES = 400  # nodes; a larger graph is shown with most blocks closed, and not with the text of every node
 KIND_NAMES: dict[str, Any] = {"l": "leaf", "o": "op", "c": "constant", "x": "broken"}
 STATE_NAMES: dict[str, Any] = {"n": "none", "f": "final", "b": "blocked", "p": "unknown"}
 STATE_TEXTS = {"n": "—", "b": "blocked", "p": "not kept"}
@@ -94,11 +94,11 @@ class Columns:
     short: dict[int, str] = field(default_factory=dict)
     """The names of parameters within their block: "weight" in "blocks.0.linear"."""
     modules: dict[int, ModuleInfo] = field(default_factory=dict)
-    """Information about blocks that are module calls, or folds of them."""
+    """Information about blocks that are module calls, or folds of such calls."""
     notes: list[Note] = field(default_factory=list)
     tours: list[TourStop] = field(default_factory=list)
     execution: str = ""
-    """How a captured step is run; it has shapes and no values."""
+    """How a captured step is run; a captured step has shapes and no values."""
 
     @property
     def nodes(self) -> Rows[TraceNode]:
@@ -144,7 +144,7 @@ class Columns:
 
     def title(self, index: int, limit: int = 24, in_block: bool = False) -> str:
         """Return the display name of a node: its name, the value of a constant, or else v and its tape index. With
-        `in_block`, next to the node's block, a parameter's name omits the name of the block.
+        `in_block`, a parameter's name omits the name of its block, next to which it is shown.
         """
         name, value = self.names[index], self.values[index]
         name = self.short.get(index, name) if in_block else name
@@ -219,7 +219,7 @@ class Columns:
         return formatter(local) if is_single else f"{rule} = {formatter(local)}"
 
     def contributions(self) -> list[int]:
-        """Return the number of edges over which each node's gradient arrives: several are summed."""
+        """Return the number of edges over which each node's gradient arrives; several gradients are summed."""
         counts = [0] * len(self.kinds)
         for operand, flows in zip(self.operand, self.flows, strict=True):
             counts[operand] += flows

@@ -25,8 +25,8 @@ MAX_NAME_LENGTH = 60  # characters of a name in a sentence
 
 @dataclass
 class Differences:
-    """The differences between two traces of one graph: `values` and `grads` by node, `edges` by edge, for the local
-    derivative or the contribution. `common` is the graph with the values of the first run.
+    """The differences between two traces of one graph: `values` and `grads` by node, and `edges` (local derivatives or
+    contributions) by edge. `common` is the graph with the values of the first run.
     """
 
     first: Trace
@@ -40,7 +40,7 @@ class Differences:
     unknown: set[int] = field(default_factory=set)
     """The nodes whose values one of the runs did not save."""
     gradients: dict[int, tuple[Any, Any]] = field(default_factory=dict)
-    """The compared gradients by node; None in a run that has none."""
+    """The compared gradients by node; None for a run without a gradient."""
 
     @property
     def nodes(self) -> list[int]:
@@ -56,7 +56,7 @@ class Differences:
         return self.gradients.get(node, (self.first.grads.get(node), self.second.grads.get(node)))
 
     def tolerance(self, node: int) -> Tolerance:
-        """Return the tolerance for the elements of a node: of two dtypes, that of the coarser one."""
+        """Return the tolerance for the elements of a node. If the dtypes differ, it is that of the less precise one."""
         default = max(TOLERANCES.get(_dtype(trace, node), _EXACT) for trace in (self.first, self.second))
         overrides = self.rtol, self.atol
         return Tolerance(*(x if x is not None else by_dtype for x, by_dtype in zip(overrides, default, strict=True)))
@@ -202,7 +202,7 @@ class Differences:
         return self.common.title(node, MAX_NAME_LENGTH) + ("" if formula is None else f" = {formula_text(formula)}")
 
     def _rule_names(self, node: int) -> str:
-        """Return the names of the operations whose rules these are."""
+        """Return the names of the operations to which these rules belong."""
         first_name, second_name = (trace.ops[trace.op[node]].name for trace in (self.first, self.second))
         return first_name if first_name == second_name else f"{first_name} (first run) or {second_name} (second run)"
 

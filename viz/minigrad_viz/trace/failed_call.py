@@ -32,7 +32,7 @@ MINIGRAD_FOLDER, VIEWER_FOLDER = Path(mg.__file__).parent, Path(__file__).parent
 class FailedCall(NamedTuple):
     """A call into minigrad that raised: the operation's name, its arguments, and the calling frame.
 
-    If the viewer called a model, `line` is the user's line that asked for it.
+    If the viewer called a model, `line` is the user's line that requested the call.
     """
 
     op: str
@@ -90,8 +90,8 @@ def _operands(op: str, frame: FrameType) -> list[Any]:
 
 
 def user_frames(error: BaseException, cell_globals: Mapping[str, Any]) -> list[tuple[FrameType, int]]:
-    """Return the traceback of `error` from the cell with globals `cell_globals` to where it was raised, without frames
-    of minigrad and this package: each frame with its line number.
+    """Return the frames, with line numbers, from the cell with globals `cell_globals` to the point where `error` was
+    raised, without frames of minigrad and this package.
     """
     frames = list(traceback.walk_tb(error.__traceback__))
     while frames and frames[0][0].f_globals is not cell_globals:
@@ -105,8 +105,8 @@ def _source_line(frame: FrameType, line: int) -> str:
 
 
 def trace_failure(error: BaseException, namespaces: Namespaces, built_nodes: list[Any]) -> Trace | None:
-    """Return the graph of the failing call's arguments, with a last node for the call; or of `built_nodes`, if it took
-    no nodes.
+    """Return the graph of the failed call's arguments, with the call as its last node; if no argument is a node, return
+    the graph of `built_nodes`.
 
     None if there is nothing to draw.
     """
@@ -172,7 +172,7 @@ def _add_node(trace: Trace, kind: str, name: str | None, value: float | None, op
 
 
 def _block_of(trace: Trace, indices: Mapping[Any, int], scope: Any) -> int:
-    """Return the block of this scope entry, in which the call was made; create it if no node is in it."""
+    """Return the block of the scope entry in which the call was made; create the block if no node is in it."""
     if not scope:
         return 0
     nodes_in_scope = (
@@ -216,7 +216,7 @@ def _is_viewer_frame(frame: FrameType) -> bool:
 
 
 def _flatten(arguments: list[Any]) -> Iterator[Any]:
-    """Yield the arguments, with lists and tuples flattened, as `cat` takes them."""
+    """Yield the arguments, with lists and tuples flattened, such as those passed to `cat`."""
     for x in arguments:
         if isinstance(x, list | tuple):
             yield from _flatten(list(x))

@@ -9,13 +9,13 @@ from minigrad_viz.trace.notation import format_compact
 
 __all__ = ["TOLERANCES", "Gap", "Tolerance", "describe_factor", "format_ratio", "gap"]
 
-MAX_FACTOR = 100  # largest factor between two runs that is named
+MAX_FACTOR = 100  # largest factor between two runs that is reported
 
 
 class Tolerance(NamedTuple):
-    """Two elements agree if they differ by at most ``atol + rtol · m``, where m is the larger of their magnitudes, or
-    the median magnitude in their arrays if that is larger: results of cancellation near 0 are not judged by their own
-    size.
+    """A tolerance: two elements agree if they differ by at most ``atol + rtol · m``, where m is the larger of their
+    magnitudes, or the median magnitude in their arrays if that is larger. The median prevents false alarms for results
+    of cancellation near 0.
 
     >>> str(Tolerance(1e-9, 1e-12)), str(Tolerance(0.0, 0.5))
     ('rtol 1e−9 and atol 1e−12', 'rtol 0.0 and atol 0.5')
@@ -39,9 +39,9 @@ TOLERANCES = {
 class Gap(NamedTuple):
     """The difference between two numbers or arrays.
 
-    `amount` is the largest absolute difference, `ratio` the largest one relative to m of `Tolerance`; `cells` of the
-    `size` elements differ. `factor` is second / first if it is the same simple number for all elements. A missing
-    number differs infinitely.
+    `amount` is the largest absolute difference, and `ratio` the largest difference relative to m (see `Tolerance`).
+    `cells` of the `size` elements differ. `factor` is second / first if that is the same simple number for all
+    elements. If a number is missing, the difference is infinite.
     """
 
     amount: float

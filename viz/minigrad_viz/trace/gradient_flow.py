@@ -1,7 +1,7 @@
 """Gradient flow: the gradient size of each layer at the measured steps of training, and its alarms.
 
-There are at most `MAX_COLUMNS` columns: when all are used, adjacent columns are merged into one with the larger sizes.
-So adding a step takes constant time, and no peak is lost.
+There are at most `MAX_COLUMNS` columns: when all are used, pairs of adjacent columns are merged, keeping the larger
+sizes. Adding a step therefore takes constant time, and no peak is lost.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["MAX_COLUMNS", "Alarm", "Column", "Flow", "StepMeasurement"]
 __getattr__ = deprecated_names(__name__, {"Measured": "StepMeasurement"})
 
 MAX_COLUMNS = 200  # columns
-MAX_RATIO = 1e3  # tolerated ratio to the gradient near the loss: a layer hardly learns beyond it
+MAX_RATIO = 1e3  # tolerated ratio to the gradient near the loss; beyond it, a layer hardly learns
 MAX_GROWTH = 1e3  # tolerated ratio of a gradient to its running average
 WARMUP_STEPS = 5  # measured steps before the running average is used
 AVERAGE_DECAY = 0.9  # decay of the running average
@@ -31,9 +31,9 @@ Kind = Literal["nan", "inf", "vanishing", "exploding", "grown", "dead", "stale"]
 class Alarm(NamedTuple):
     """A problem that appeared in a layer, `row`, for the first time at `step`.
 
-    `size` is that of the gradient, or the fraction of dead units. `reference_size` is the reference: the size in layer
-    `reference_row`, or the layer's own earlier size if that is None. For NaN and Inf, `reference_row` is None if it is
-    in the gradient.
+    `size` is the size of the gradient, or the fraction of dead units. It is compared with `reference_size`: the size in
+    layer `reference_row`, or the layer's own earlier size if `reference_row` is None. For NaN and Inf, `reference_row`
+    is None if the gradient contains the value.
     """
 
     kind: Kind
@@ -46,7 +46,7 @@ class Alarm(NamedTuple):
 
 class StepMeasurement(NamedTuple):
     """The measurements of a step, by layer: the root mean square of its gradient, a NaN or infinity in its output, the
-    fraction of dead units, and the layers whose old gradient was accumulated into.
+    fraction of dead units, and the layers whose gradient was accumulated into an old one.
 
     `all_rows` lists the layers in call order.
     """
@@ -143,7 +143,7 @@ class Flow:
 
     def _check_finite(self, step: int, measured: StepMeasurement) -> bool:
         """Raise an alarm for the first non-finite output, or else the first non-finite gradient of the backward pass,
-        and return whether there was any. An infinity that leaves all gradients finite is ignored, as in a mask.
+        and return whether there was any. An infinity is ignored if all gradients are finite, as with a mask.
         """
         all_rows = [*measured.order, *(row for row in measured.sizes if row not in measured.order)]
         gradients_in_order = [(row, measured.sizes[row]) for row in reversed(all_rows) if row in measured.sizes]
@@ -172,7 +172,7 @@ class Flow:
                 self._raise_once(Alarm("exploding", step, row, size, reference_size, reference_row))
 
     def _check_growth(self, step: int, row: int, size: float) -> None:
-        """Compare a layer with its own running average, which skips zeros."""
+        """Compare a layer with its own running average, which excludes zeros."""
         if not size:
             return
         count, average = self._averages.get(row, (0, math.log(size)))

@@ -21,7 +21,7 @@ __getattr__ = deprecated_names(__name__, {"Event": "Arrival", "History": "Timeli
 
 
 class Gradient(NamedTuple):
-    """The gradient of a node at a moment: the sum of `met` of its `of` contributions; None before the first."""
+    """The gradient of a node at a moment: the sum of the first `met` of its `of` contributions, None if `met` is 0."""
 
     state: Literal["none", "partial", "final", "blocked"]
     met: int
@@ -32,7 +32,7 @@ class Gradient(NamedTuple):
 class Arrival(NamedTuple):
     """One event of the backward pass: ``upstream * local = contribution``, and ``before + contribution = total``.
 
-    It is contribution `met` of `of`; `before` is None for the first. For tensors `local` is None.
+    The contribution is number `met` of `of`. `before` is None for the first one; `local` is None for tensors.
     """
 
     upstream: Any
@@ -47,8 +47,8 @@ class Arrival(NamedTuple):
 class Timeline:
     """The moments of a trace: the forward pass, and the backward pass of its first output.
 
-    `forward` is the last position of the forward pass, `seed` the one where the backward pass begins, `last` the last
-    one. If no gradient flows, there is only the forward pass.
+    `forward` is the last position of the forward pass, `seed` the position where the backward pass begins, and `last`
+    the last position. If no gradient flows, there is only the forward pass.
 
     >>> import minigrad as mg
     >>> from minigrad_viz import to_trace
@@ -77,7 +77,7 @@ class Timeline:
 
     @property
     def root(self) -> int:
-        """The node where the backward pass begins, -1 for none."""
+        """The node where the backward pass begins; -1 if there is none."""
         return self.backward_pass.root if self.backward_pass else -1
 
     def at(self, position: int) -> Moment:
@@ -113,14 +113,14 @@ class Timeline:
         return self.backward_pass.total[position - self.seed - 1]
 
     def seed_gradient(self) -> Any:
-        """Return the seed gradient of the root: 1, for a tensor an array of ones."""
+        """Return the seed gradient of the root: 1, or an array of ones for a tensor."""
         return self.backward_pass.upstream[0] if self.backward_pass and self.backward_pass.edge else 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The state and the event at a position: `node` is computed, seeded, or receives a contribution over `edge`. Both
-    are -1 if there is none.
+    """The state and the event at a position: `node` is computed or seeded, or receives a contribution over `edge`. Each
+    is -1 if there is none.
     """
 
     timeline: Timeline

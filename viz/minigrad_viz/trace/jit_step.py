@@ -32,16 +32,16 @@ from minigrad_viz.trace.trace import Trace
 
 __all__ = ["trace_step"]
 
-MAX_PARAMETER_LENGTH = 24  # characters of the parameter in a title
-MAX_UNITS_PER_PHASE = 12  # units in a phase: more are grouped by module
+MAX_PARAMETER_LENGTH = 24  # characters of a parameter's name in a title
+MAX_UNITS_PER_PHASE = 12  # units in a phase; if there are more, they are grouped by module
 
 
 def trace_step(step: Any, namespaces: Namespaces) -> Trace:
     """Return the trace of the last run of a step of `mg.jit`.
 
     Arguments and existing memory are leaves; a call that writes to memory is a node that later reads depend on. Values
-    are shown if memory still holds them: parameters, optimizer state, gradients and results. There is no backward pass:
-    the step computed it itself. Raises ArgumentError for a step that was not captured.
+    are shown if memory still holds them: parameters, optimizer state, gradients and results. There is no separate
+    backward pass, because the step itself contains it. Raises ArgumentError for a step that was not captured.
     """
     recording = step.recording
     if recording is None:
@@ -62,14 +62,12 @@ def trace_step(step: Any, namespaces: Namespaces) -> Trace:
 
 @dataclass(slots=True)
 class _Unit:
-    """A unit of execution: a call, a compiled kernel of several calls, or several units grouped under the name
-    `called`.
-    """
+    """A unit of execution: a call, a compiled kernel of several calls, or several units grouped under one name."""
 
     calls: list[int]
     kernel: str = ""
     megakernel: str = ""
-    """The megakernel that it was merged into."""
+    """The megakernel into which the unit was merged."""
     parts: list[_Unit] = field(default_factory=list)
     name: str = ""
 
@@ -94,7 +92,7 @@ def _execution_units(recording: Any) -> list[_Unit]:
 
 
 def _titled_calls(nodes: Sequence[Any], order: Sequence[int], memory_names: Mapping[int, str]) -> dict[int, TitledCall]:
-    """Describe each call for `title_of_kernel`; `memory_names` has the names of memory by buffer number."""
+    """Describe each call for `title_of_kernel`; `memory_names` maps buffer numbers to names."""
     writer: dict[int, Any] = {}  # by buffer number, the last call that wrote to it
     titled = {}
     for k in order:
@@ -191,7 +189,7 @@ class _StepTraceBuilder:
         self._gradients = [(x, f"{called.get(x, 'argument')}.grad", k) for x, k in recording.gradients if k is not None]
 
     def add_units(self, units: Sequence[_Unit], works: Mapping[int, TitledCall], outer: int = 0) -> None:
-        """Append the calls of units, each kernel of several calls in a block of its own."""
+        """Append the calls of units. Each kernel of several calls gets its own block."""
         for unit in units:
             is_block = unit.name or len([k for k in _calls_of(unit) if k in works]) > 1
             block = self._builder.add_block(*_title_and_note(unit, works), outer) if is_block else outer
@@ -314,7 +312,7 @@ def _names_of_captured(recording: Any, namespaces: Namespaces) -> dict[Any, str]
 
 
 def _names_of_memory(recording: Any, names_by_tensor: dict[Any, str]) -> dict[int, str]:
-    """Return by buffer number the names of memory that a step reads and writes in place."""
+    """Return the names, by buffer number, of the memory that a step reads and writes in place."""
     names: dict[int, str] = {}
     for buffer_index, memory in recording.program.fixed.items():
         first = address_of(memory.flat)
@@ -325,11 +323,11 @@ def _names_of_memory(recording: Any, names_by_tensor: dict[Any, str]) -> dict[in
 
 
 def _module_path(scope: str) -> str:
-    """Return a module's path in the outermost called module, or the latter's name for that module itself."""
+    """Return a module's path in the outermost called module, or the name of the outermost module for itself."""
     name, _, inner = scope.partition("/")
     return sanitize(inner.replace("/", ".") or name.lstrip("_"))
 
 
 def _format_attribute(x: Any) -> Any:
-    """Format an attribute; one that is re-read at each call is given by its description."""
+    """Format an attribute. An attribute that is re-read at each call is represented by its description."""
     return x.description if hasattr(x, "description") else x

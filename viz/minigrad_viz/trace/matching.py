@@ -18,8 +18,8 @@ def match_traces(first: Trace, second: Trace) -> Trace:
     """Return the second trace with its nodes and edges reordered as in the first.
 
     Values and attributes may differ, and a custom op or a Function may replace another operation, so that a gradient
-    rule can be compared with a reference. The order may differ as well: that of a leaf depends on whether it requires a
-    gradient.
+    rule can be compared with a reference. The order may differ as well: the position of a leaf depends on whether it
+    requires a gradient.
 
     Raises ArgumentError if the graphs differ; the message names the first node, in the order of the first trace, whose
     operation, operands or shape differ.
@@ -49,12 +49,12 @@ def _mismatch_error(first: Trace, second: Trace, reason: str) -> ArgumentError:
 
 
 def _pair_nodes(first: Trace, second: Trace) -> tuple[dict[int, int], list[tuple[int, str]]]:
-    """Return the node of the second trace by node of the first, and the mismatches with their nodes."""
+    """Return a mapping from nodes of the first trace to nodes of the second, and the mismatches with their nodes."""
     ends = list(zip(first.outputs, second.outputs, strict=False))
     second_of_first: dict[int, int] = {}
     first_of_second: dict[int, int] = {}
     mismatches: list[tuple[int, str]] = []
-    stack = [(*pair, pair) for pair in reversed(ends)]  # and the pair of results that they are operands of
+    stack = [(*pair, pair) for pair in reversed(ends)]  # a pair of nodes, and the pair of results that use it
     while stack:
         first_node, second_node, results = stack.pop()
         if first_node in second_of_first or second_node in first_of_second:

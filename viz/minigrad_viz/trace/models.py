@@ -1,4 +1,4 @@
-"""The trace of a model called with inputs, its modules as blocks; if it raises, of the part computed before."""
+"""The trace of a model's call, with its modules as blocks; if the call raises, of the part computed before."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from minigrad_viz.trace.trace import Trace
 
 __all__ = ["initial_blocks", "initial_state", "trace_model"]
 
-LOSS_ALARMS = ("vanishing", "exploding")  # alarms that are meaningless for outputs: their sum is no loss
+LOSS_ALARMS = ("vanishing", "exploding")  # alarms that are meaningless for outputs, whose sum is not a loss
 MAX_VISIBLE_ITEMS = 40  # items visible at first
 
 
@@ -25,8 +25,8 @@ def initial_blocks(trace: Trace, expand: bool | Collection[str] | None = None) -
     """Return the blocks of a model that start open: all, only the model, or those named in `expand`, as "blocks.0" or
     "head".
 
-    If `expand` is None, as many as remain legible; for a captured step all but its kernels; None for other graphs.
-    Raises ArgumentError for an unknown name.
+    If `expand` is None, as many blocks start open as remain legible; for a captured step, all but its kernels. For
+    other graphs, return None. Raises ArgumentError for an unknown name.
     """
     blocks = trace.blocks
     if expand is None:
@@ -106,7 +106,7 @@ def _without_loss_alarms(trace: Trace) -> Trace:
 
 
 def _input_names(model: Any, inputs: tuple[Any, ...]) -> dict[str, Any]:
-    """Return the inputs by `forward`'s parameter names, for those that no variable of the user names."""
+    """Return the inputs by `forward`'s parameter names, which are used for inputs that no user variable names."""
     try:
         return dict(inspect.signature(model.forward).bind(*inputs).arguments)
     except (TypeError, ValueError):  # `forward` raises the error itself

@@ -65,7 +65,7 @@ def short_names(trace: Trace) -> dict[int, str]:
 
 
 def modules_of(blocks: Sequence[TraceBlock]) -> dict[int, ModuleInfo]:
-    """Return the information about each block that is a module call, or a fold of such calls."""
+    """Return the module of each block that shows a module call or several equal calls."""
     modules_in: list[list[Any]] = [[] if block.module is None else [block.module] for block in blocks]
     for k in range(len(blocks) - 1, 0, -1):
         if blocks[k].kind != "scope" or blocks[blocks[k].outer].kind == "fold":
@@ -98,8 +98,8 @@ def modules_of(blocks: Sequence[TraceBlock]) -> dict[int, ModuleInfo]:
 
 
 def initially_open_blocks(trace: Trace, budget: int) -> set[int]:
-    """Return the blocks that start open, as `initially_open` does; layers of tensors stay closed. A single closed block
-    is never all that is visible.
+    """Return the blocks that start open, as `initially_open` does; layers of tensors stay closed. The visible part is
+    never only a single closed block.
     """
     blocks, block_of_node = trace.blocks, trace.block
     layers = {k for k, block in enumerate(blocks) if trace.tensors and block.module is not None and _is_layer(block)}
@@ -148,7 +148,7 @@ def _outermost_calls(blocks: Sequence[TraceBlock]) -> set[int]:
 
 
 def _outermost(blocks: Sequence[TraceBlock], k: int) -> Any:
-    """Return the outermost module around block k, or its own."""
+    """Return the outermost module around block k, or the module of block k itself."""
     module = None
     while k > 0:
         module = module if blocks[k].module is None else blocks[k].module
@@ -165,7 +165,7 @@ def _names_by_parameter(root: Any) -> dict[int, list[str]]:
 
 
 def _shared_parameters(root: Any, module: Any, names: dict[int, list[str]]) -> list[str]:
-    """Return equations of names for the parameters of `module` that another part of the model shares."""
+    """Return equations such as "a.weight = b.weight" for parameters that `module` shares with other modules."""
     paths = [path for path, part in root.named_modules(remove_duplicate=False) if part is module]
     prefixes = tuple(f"{path}." if path else "" for path in paths)
     equations = []

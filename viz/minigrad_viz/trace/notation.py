@@ -296,7 +296,7 @@ FORMULA_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, 
 def make_formula(op: mg.Op, operands: Sequence[str | float], attrs: Mapping[str, Any] | None = None) -> Formula | str:
     """Return `op` applied to names or numbers, as a formula, or as a string if the formula cannot be derived.
 
-    `attrs` may give its attributes as they are shown.
+    `attrs` may contain its attributes as they are displayed.
 
     >>> formula_text(make_formula(mg.OPS["mul"], ["a", -3.0]))
     'a · (−3)'

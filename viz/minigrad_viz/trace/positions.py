@@ -1,4 +1,4 @@
-"""Resolve nodes and timeline positions that a user gives as objects or by name."""
+"""Resolve nodes and timeline positions that a user specifies as objects or by name."""
 
 from __future__ import annotations
 

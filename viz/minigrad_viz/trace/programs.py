@@ -15,10 +15,9 @@ __all__ = ["Programs"]
 
 
 class Programs:
-    """The programs of a trace, `programs`, and for each tensor node the indices of its own, or the reason why it has
-    none.
+    """The `programs` of a trace, and for each tensor node the indices of its programs or the reason why it has none.
 
-    A program depends on the op, the shapes and the attributes: most graphs have few.
+    A program depends on the op, the shapes and the attributes, so most graphs have few.
     """
 
     def __init__(self, trace: Columns) -> None:
@@ -44,7 +43,7 @@ class Programs:
         return [shape_by_slot.get(slot) for slot in range(len(shape_by_slot) if op.variadic else len(op.inputs))]
 
     def _compile(self, op: mg.Op, output: Any, shapes: list[Any], attrs: Any) -> list[int | None] | str:
-        """Return the indices of the programs of a node and of its operands' VJPs, or why there are none."""
+        """Return the indices of the programs of a node and of its operands' VJPs, or the reason why there are none."""
         from minigrad.backends.loops import Unwritable, forward, vjp_loops
 
         sizes = [math.prod(shape) for shape in (output, *shapes) if shape is not None]

@@ -2,8 +2,8 @@
 
 A result is freed as soon as nothing refers to it, and ``backward()`` frees saved tensors. The structure survives:
 operations with their attributes (for dropout, the key of its mask), leaves, and constants (scalars and small tensors).
-So each step is recomputed by its own operation into a second graph of the same structure, on which the backward pass is
-played. No user tensor is modified, and the random state is restored.
+Each step is therefore recomputed by its own operation into a second graph of the same structure, on which the backward
+pass runs. No user tensor is modified, and the random state is restored.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ RECORD_ADVICE = "build the graph inside `with mg.record():`"
 
 
 class _ReplayError(Exception):
-    """A step that cannot be recomputed although its operands are known, with the reason and advice."""
+    """Raised if a step cannot be recomputed although its operands are known; contains the reason and advice."""
 
     def __init__(
         self, reason: str, advice: str = f"{RECORD_ADVICE[0].upper()}{RECORD_ADVICE[1:]} to retain it."
@@ -53,11 +53,11 @@ class _ReplayError(Exception):
 
 
 class Replay:
-    """A second graph, recomputed from `records`, the nodes of the first in topological order.
+    """A second graph, recomputed from `records`, which are the nodes of the first graph in topological order.
 
-    A step that cannot be recomputed becomes a leaf with the values of its tensor in `fallbacks`. Without one, it and
-    all steps that depend on it are missing from `tensors`. Unless the graph was `freed`, steps that the engine would
-    refuse because an operand was modified are not recomputed either.
+    A step that cannot be recomputed becomes a leaf with the values of its tensor in `fallbacks`. Without a fallback,
+    the step and all steps that depend on it are missing from `tensors`. Unless the graph was `freed`, steps that the
+    engine would refuse because an operand was modified are not recomputed either.
     """
 
     def __init__(self, records: Sequence[NodeRecord], fallbacks: Mapping[Any, Any], freed: bool) -> None:
@@ -93,7 +93,7 @@ class Replay:
                 self.tensors[record.node].requires_grad = False
 
     def constants(self, step: NodeRecord) -> list[Any]:
-        """Return the constant of each operand of `step`, a tensor or another argument, or FREED; None for a node."""
+        """Return the constant of each operand of `step`: a tensor, another argument, or FREED; None for a node."""
         constants = [FREED if x is not None and _is_freed(x) else x for x in step.constants]
         return [
             self._wrapped.setdefault(id(x), wrap(x)) if x.__class__ in DEVICE_BY_ARRAY_TYPE else x for x in constants

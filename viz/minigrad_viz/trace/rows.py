@@ -74,7 +74,7 @@ class TraceNode(NamedTuple):
     scope: str
     line: str | None
     stale: bool
-    """Whether an operand was modified after this was computed."""
+    """Whether an operand was modified after this node was computed."""
     block: int
     """The index in `Trace.blocks` of its innermost block."""
     attrs: Mapping[str, str]
@@ -140,7 +140,7 @@ class PassStep(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A message about the graph; `node` is its location, or None; `nodes` and `edges` are all that it concerns."""
+    """A message about the graph at `node`, which may be None; `nodes` and `edges` are all those that it concerns."""
 
     kind: Literal[
         "overwritten", "nan", "inf", "gradient", "partial", "vanishing", "exploding", "dead", "saturated", "stale",

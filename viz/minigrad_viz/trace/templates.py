@@ -1,7 +1,7 @@
 """Formula templates whose placeholders the player fills with names and numbers; even long graphs have few of them.
 
-A template depends on the operation, on its constant operands, whose values it contains, so that a square shows 2 · x,
-and on the attributes. Placeholder 0 is the node itself, the others its operands; g is the gradient.
+A template depends on the operation, its attributes and its constant operands. It contains the values of the constants,
+so that a square shows 2 · x. Placeholder 0 is the node itself, the others its operands; g is the gradient.
 `minigrad.backends.formula.printer` defines how placeholders are marked.
 """
 
@@ -26,7 +26,7 @@ _Key = tuple[tuple[str, Any], ...]
 
 
 def template(op: mg.Op, constants: Sequence[float | None], attrs: Mapping[str, Any] | None = None) -> Template:
-    """Return the formula of `op` as {"text": …, "mathml": …, "latex": …}; `constants` has the values of constant
+    """Return the formula of `op` as {"text": …, "mathml": …, "latex": …}; `constants` contains the values of constant
     operands.
 
     >>> template(mg.OPS["mul"], [None, -3.0])["text"].encode("unicode_escape")

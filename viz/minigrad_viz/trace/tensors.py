@@ -116,12 +116,12 @@ class _TensorBuilder(Builder):
         self.merged_picks = {pick.node: step for pick, step in picks if step and len(self.picks[step]) == 1}
 
     def output_records(self, step: NodeRecord) -> tuple[NodeRecord, ...]:
-        """Return the steps that hold the values of a node: the step itself, or its picks."""
+        """Return the steps that contain the values of a node: the step itself, or its picks."""
         picks = self.picks.get(step.node)
         return (step,) if picks is None else tuple([picks[index] for index in sorted(picks)])
 
     def combine_gradient(self, node: Any, gradient: Any) -> Any:
-        """Return the gradient of a node as one array: that of its used outputs, 0 if none arrived yet."""
+        """Return the gradient of a node as one array: those of its used outputs, 0 where none has arrived yet."""
         if not isinstance(gradient, tuple):
             return np.asarray(gradient)
         picks = sorted(self.picks[node].items())
@@ -205,7 +205,7 @@ def _add_leaf(builder: _TensorBuilder, tensor: Any, scope: Any) -> int:
 
 
 def _add_step(builder: _TensorBuilder, step: NodeRecord, values: _StepValues) -> None:
-    """Append the operands of `step` that are missing, its edges, and itself."""
+    """Append the missing operands of `step`, its edges, and the step itself."""
     trace, op, scope = builder.trace, step.op, builder.scopes.get(step.node)
     assert op is not None  # a step has an operation
     rules = op.rules_for(len(step.operands))
@@ -281,7 +281,7 @@ def _add_output(builder: _TensorBuilder, step: NodeRecord, values: _StepValues) 
 
 
 def _gradient_array(gradient: Any) -> Any:
-    """Return a gradient as an array; it may be an array or a tensor."""
+    """Return a gradient, which may be an array or a tensor, as an array."""
     return copy_to_host(gradient) if isinstance(gradient, mg.Tensor) else gradient
 
 

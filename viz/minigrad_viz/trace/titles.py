@@ -317,8 +317,8 @@ def joint_name(first: str, last: str) -> str:
 
 
 def title_of_run(ops: Sequence[str], is_chained: bool = False) -> str:
-    """Describe a sequence of operations: its repeating pattern, or its operations. They are `is_chained` if each reads
-    the result of the one before.
+    """Describe a sequence of operations: its repeating pattern, or its operations. `is_chained` tells whether each
+    operation reads the result of the previous one.
 
     >>> title_of_run(["mul", "add", "tanh"] * 12), title_of_run(["mul"] * 40), title_of_run(["exp", "mul", "mul"])
     ('12 × (mul, add, tanh)', '40 × mul', '2 × mul, exp')

@@ -23,7 +23,7 @@ from minigrad_viz.trace.trace import Trace
 
 __all__ = ["trace_values"]
 
-MAX_PASS_STEPS = 50_000  # in all backward passes: thousands of outputs would take thousands of passes
+MAX_PASS_STEPS = 50_000  # steps in all backward passes; thousands of outputs would require thousands of passes
 
 
 def trace_values(roots: Sequence[mg.Value], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
@@ -42,7 +42,7 @@ def trace_values(roots: Sequence[mg.Value], namespaces: Namespaces) -> tuple[Tra
 
 
 def _add_values(builder: Builder, records: Sequence[NodeRecord], saved_attrs: dict[int, Any]) -> None:
-    """Append each Value after its constant operands, with its edges: `Builder.add` inlined in one loop."""
+    """Append each Value after its constant operands, with its edges. This is `Builder.add` inlined in one loop."""
     trace, indices, ops = builder.trace, builder.indices, builder.ops
     kinds, states, start, scopes = trace.kinds, trace.states, trace.start, scopes_by_node(records)
     operand, flows, slots, result = trace.operand, trace.flows, trace.slot, trace.result
@@ -87,7 +87,7 @@ def _add_values(builder: Builder, records: Sequence[NodeRecord], saved_attrs: di
 
 
 def _compute_local_derivatives(trace: Trace, saved_attrs: dict[int, Any]) -> set[int]:
-    """Compute the local derivatives; return the edges without one because their rule reads a replaced value."""
+    """Compute the local derivatives. Return the edges that have none because their rule reads a replaced value."""
     edges_without_local = set()
     values, local, start = trace.values, trace.local, trace.start
     for node, op_index in enumerate(trace.op):

@@ -17,8 +17,8 @@ __all__ = ["Item", "Wire", "initially_open", "visible_items"]
 def initially_open(blocks: Sequence[TraceBlock], block_of_node: Sequence[int], budget: int = MAX_ITEMS) -> set[int]:
     """Return the blocks that start open, from the outermost inwards, with at most `budget` visible items.
 
-    Blocks with the same name (except digits) in equally named blocks are opened together or not at all, a fold only
-    with its contents.
+    Blocks with the same name (except digits) in equally named blocks are opened together or not at all. A fold is
+    opened only together with its contents.
 
     >>> blocks = [TraceBlock("graph", -1, "graph"), *[TraceBlock(name, 0, "scope") for name in ("a", "b₁", "b₂")]]
     >>> initially_open(blocks, [1, 1, 1, 2, 2, 3], 5)
@@ -61,7 +61,7 @@ class Item(NamedTuple):
 
 @dataclass(slots=True)
 class Wire:
-    """An arrow between two items for all of `edges`; `value` is the node whose value it carries, -1 for several."""
+    """An arrow between two items for all of `edges`; `value` is the node whose value it carries, -1 if several."""
 
     start: int
     end: int

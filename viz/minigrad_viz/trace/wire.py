@@ -1,8 +1,8 @@
 """The wire format: a trace as JSON, version 2, which the player reads.
 
-Columns instead of rows, because JSON of 100,000 rows is slow on both sides. Columns with few entries are *sparse*,
-{index: item}. Numbers are rounded to 6 significant digits when stored in a notebook, and exact with `full`; NaN and
-infinities are strings, since JSON has no numbers for them; missing values are null.
+The data is stored in columns, because JSON with 100,000 rows is slow on both sides. Columns with few entries are
+*sparse*, {index: item}. Numbers are rounded to 6 significant digits when stored in a notebook, and exact with `full`;
+NaN and infinities are strings, since JSON has no numbers for them; missing values are null.
 
     nodes     kind: a letter per node: l leaf, o operation, c constant, x the operation that raised
               op: index into `ops`, or -1; name: sparse; value: null for a tensor; block: index into `blocks`
@@ -298,7 +298,7 @@ def _convert_column(values: Sequence[float | None], show: Convert) -> list[Any]:
         converted: Iterable[Any] = present if all(map(math.isfinite, present)) else map(show, present)
     else:
         text = ("%.6g " * len(present)) % tuple(present)
-        # NaN and infinities have an n; adding 0.0 takes a zero's sign away
+        # "nan" and "inf" contain an n; adding 0.0 removes the sign of a zero
         converted = map(show, present) if "n" in text else [x + 0.0 for x in map(float, text.split())]
     if len(present) == len(values):
         return list(converted)

@@ -63,7 +63,7 @@ def compare(a: Any, b: Any, *, rtol: float | None = None, atol: float | None = N
     each card has both values; differences are marked with the relative difference, and nodes that agree are pale. Three
     nodes are named: the first node in tape order whose value differs; the first operation whose value differs although
     its operands agree; and the first node in backward order whose gradient differs although everything it depends on
-    agrees. The bug is there: in the operation, or in its gradient rule. A custom op or a `Function` may replace another
+    agrees. The bug is in such an operation, or in its gradient rule. A custom op or a `Function` may replace another
     operation, so that a custom gradient rule can be compared with a reference.
 
     The gradients compared are ``.grad`` in both runs, or else those of a backward pass in both. Two elements differ if

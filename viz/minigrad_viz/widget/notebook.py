@@ -24,8 +24,8 @@ PREVIOUS_PRINTERS: dict[int, Any] = {}  # by formatter id: the previous printer 
 
 
 def load(shell: Any) -> None:
-    """Register a formatter in `shell`, an IPython InteractiveShell, that displays Values as `draw` does, named after
-    its variables, and the magic ``%%trace``.
+    """Register the magic ``%%trace`` in `shell`, an IPython InteractiveShell, and a formatter that displays Values as
+    `draw` does, named after the variables of `shell`.
     """
 
     def format_node(x: Any) -> dict[str, str] | None:
@@ -41,7 +41,7 @@ def load(shell: Any) -> None:
     formatter = shell.display_formatter.mimebundle_formatter
     before = formatter.for_type(mg.Value, format_node)
     PREVIOUS_PRINTERS.setdefault(id(formatter), before)
-    formatter.for_type_by_name(*_TENSOR, format_node)  # by name, since tensors need NumPy and Values do not
+    formatter.for_type_by_name(*_TENSOR, format_node)  # by name, to avoid importing NumPy, which only tensors need
     shell.register_magic_function(trace, "cell", "trace")
 
 
@@ -101,7 +101,7 @@ def _run_cell(shell: Any, cell: str) -> Any:
     from IPython.core.error import UsageError
 
     __tracebackhide__ = True
-    code = "\n" + shell.transform_cell(cell)  # stands for the line of the magic, so that line numbers match the cell
+    code = "\n" + shell.transform_cell(cell)  # a blank line for the magic, so that line numbers match the cell
     name = shell.compile.cache(code, shell.execution_count, raw_code=cell)
     tree = ast.parse(code, name)
     if _uses_await(tree):

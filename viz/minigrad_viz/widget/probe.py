@@ -19,8 +19,8 @@ RELU_STEPS = ("ReluBackward", "Relu6Backward")  # operations with entire units a
 
 
 class Probe:
-    """Captures the next step: outputs of `layers` and their gradients by hooks, and the weights before it; if the
-    optimizer `has_stepped`, also the gradients it has used.
+    """Captures the outputs of `layers` and their gradients in the next step, by hooks, and the weights before that
+    step; if the optimizer `has_stepped`, also the gradients that it has used.
     """
 
     def __init__(self, model: Any, layers: Sequence[tuple[str, Any]], has_stepped: bool = False) -> None:
@@ -74,7 +74,7 @@ class Probe:
 
     @property
     def relu_outputs(self) -> dict[int, Any]:
-        """By row, the output of the last ReLU in that layer, or after it."""
+        """The output of the last ReLU in or after each layer, by row."""
         return self._calls.relu_outputs
 
     @property
@@ -83,7 +83,7 @@ class Probe:
         return [k for k, kind in self._captured if kind == "values"]
 
     def measurements(self) -> tuple[list[tuple[int, str, Any]], dict[int, int]]:
-        """Return the measurements, each as row, kind and vector; and by row the element count of the gradients."""
+        """Return the measurements, each as (row, kind, vector), and the number of gradient elements by row."""
         parts: list[tuple[int, str, Any]] = []
         counts: dict[int, int] = {}
         for (k, kind), x in self._captured.items():
@@ -103,18 +103,18 @@ class Probe:
 class _ReluTracker:
     """Tracks which layer each ReLU of one step follows.
 
-    A ReLU is detected as an operation, whoever calls it. When a module call ends, the steps created since the previous
-    call are visited, each once.
+    A ReLU is detected as an operation, regardless of its caller. When a module call ends, the steps created since the
+    previous call are visited, each once.
     """
 
     def __init__(self) -> None:
         self.relu_outputs: dict[int, Any] = {}
-        """By row, the output of the last ReLU in that layer, or after it."""
+        """The output of the last ReLU in or after each layer, by row."""
         self._rows: list[int] = []  # by call of a layer
         self._last_call: dict[Any, int] = {}  # by step, the last call before it, or -1
 
     def make_hook(self, row: int | None) -> Callable[..., None]:
-        """Return a forward hook for a module, which has a `row` in the picture or None."""
+        """Return a forward hook for a module; `row` is the module's row in the picture, or None."""
 
         def track(module: Any, args: Any, output: Any) -> None:
             if row is None:
@@ -129,7 +129,7 @@ class _ReluTracker:
         return track
 
     def _visit(self, ends: list[Any], call: int | None = None) -> None:
-        """Visit the new steps that lead to `ends`: created by this `call`, or between calls."""
+        """Visit the new steps that lead to `ends`, which were created by `call`, or between calls if it is None."""
         stack = [(step, False) for step in ends]
         while stack:
             step, is_expanded = stack.pop()

@@ -2,7 +2,7 @@
 
 Most steps are not measured. For a measured step, hooks are added before it and removed after it; samples of the
 captured tensors, and all norms, are copied to the host as one tensor: one transfer per measured step, however many
-layers there are. The cost determines how many steps are measured: at most a twenty-fifth of the time.
+layers there are. The number of measured steps depends on the cost: measuring takes at most a twenty-fifth of the time.
 
 The picture is an updated display, not a widget: a saved notebook always contains the latest one, even if the kernel
 died, and viewing it requires nothing.
@@ -43,14 +43,14 @@ def watch(model: Any, *, layers: Collection[str] | None = None, share: float = D
     the picture appears in the training cell, and stays there; ``save`` writes it as SVG, HTML or text. `layers` are
     names of modules; by default those without submodules, with a preference for those with parameters if there are
     many. Dead units are those of ``nn.ReLU``, and of ``F.relu`` wherever a module calls it: they are shown next to the
-    layer it follows. At most the fraction `share` of the time is used for it, so most steps are not measured.
+    layer it follows. At most the fraction `share` of the time is used for monitoring, so most steps are not measured.
 
     *Gradient flow* is a heatmap of the root mean square of each layer's gradient, a column per measured step; beyond
-    200 columns several steps share one, which shows the largest. A marker shows where an alarm begins: the first NaN or
-    infinity; a gradient a thousand times smaller (vanishing) or larger (exploding) than in the layer nearest the loss,
-    or larger than its own average; half of the units of a ReLU dead; gradients of the previous step into which
-    ``backward`` accumulates (stale). Raises DTypeError if `model` is not a module, ArgumentError for invalid names and
-    shares.
+    200 columns several steps share a column, which shows the largest value. A marker shows where an alarm begins: the
+    first NaN or infinity; a gradient a thousand times smaller (vanishing) or larger (exploding) than in the layer
+    nearest the loss, or larger than its own average; half of the units of a ReLU dead; gradients of the previous step
+    into which ``backward`` accumulates (stale). Raises DTypeError if `model` is not a module, ArgumentError for invalid
+    names and shares.
 
     >>> import minigrad as mg
     >>> model = mg.nn.Sequential(mg.nn.Linear(1, 4), mg.nn.ReLU(), mg.nn.Linear(4, 1))
@@ -264,7 +264,7 @@ class _MeasurementBudget:
         self._step_time = 0.0
 
     def end_step(self, measured: bool) -> None:
-        """Note the end of the user's step and the start of the monitor's work."""
+        """Record the end of the user's step and the start of the monitor's work."""
         self._work_start = time.perf_counter()
         self._step_time = self._work_start - self._last
         self._steps += 1
@@ -282,7 +282,7 @@ class _MeasurementBudget:
         return not self._measured and self._average_step > 0 and self._credit > 0
 
     def end_work(self) -> None:
-        """Note the end of the monitor's work."""
+        """Record the end of the monitor's work."""
         end_time = time.perf_counter()
         if self._work_start is not None:
             work_time = end_time - self._work_start

@@ -34,9 +34,9 @@ from minigrad_viz.trace.notation import handle
 
 __all__ = ["Player", "release_unseen"]
 
-MAX_LEAF_TRAITS = 200  # leaves with their own trait: one for each weight of a large network would take seconds
+MAX_LEAF_TRAITS = 200  # leaves with a trait; creating one for each weight of a large network would take seconds
 MAX_LEAF_NAME_LENGTH = 40  # characters of a leaf's name in its trait's name
-MAX_PLAIN_LENGTH = 1 << 18  # characters: longer traces are sent compressed, to about a seventh
+MAX_PLAIN_LENGTH = 1 << 18  # characters; longer traces are compressed to about a seventh
 
 
 class Player(anywidget.AnyWidget):
@@ -79,7 +79,7 @@ class Player(anywidget.AnyWidget):
         self.add_traits(_esm=traitlets.Unicode(module()).tag(sync=True), **leaf_traits)
         text = trace.json(full=True)
         if len(text) > MAX_PLAIN_LENGTH:
-            # Level 6 takes five times as long and saves a seventh.
+            # Level 6 takes five times as long, and the result is only a seventh smaller.
             state["trace_packed"] = zlib.compress(text.encode(), 1)
         else:
             state["trace_text"] = text
@@ -123,10 +123,10 @@ class Player(anywidget.AnyWidget):
         """Write the player to `path` in the format of its suffix: a film as ``.gif``, ``.mp4``, or ``.svg`` (animated),
         or a page, ``.html``, with the player in its current state.
 
-        The film goes from position `start` to `stop`, by default all, each an integer or as in a `tour`, with the
-        values, the pace and the captions of the player: six nodes take about eight seconds at `speed` 1, any graph at
-        most a minute. `size` is a width in pixels, or (width, height), in which the picture is centred; `theme` "light"
-        or "dark". GIF and MP4 have `fps` frames per second, 20 by default, and need the extra ``pictures``.
+        The film shows the positions from `start` to `stop` (by default all), each an integer or as in a `tour`, with
+        the values, the pace and the captions of the player: six nodes take about eight seconds at `speed` 1, any graph
+        at most a minute. `size` is a width in pixels, or (width, height), in which the picture is centred; `theme`
+        "light" or "dark". GIF and MP4 have `fps` frames per second, 20 by default, and need the extra ``pictures``.
 
         Raises ArgumentError for another suffix, for an option that its files do not have, and if leaves were changed in
         the player, which Python does not recompute; MissingFileError if the folder of `path` does not exist,
@@ -159,10 +159,11 @@ class Player(anywidget.AnyWidget):
         save(path, {**films, ".html": page}, "player.save('graph.gif')", **options)
 
     def slider(self, leaf: str, min: float | None = None, max: float | None = None, **options: Any) -> Any:
-        """Return a slider for the value of `leaf`, by name, linked in the page: what-if needs no kernel.
+        """Return a slider for the value of the leaf named `leaf`. It is linked in the page, so changing the value needs
+        no kernel.
 
         For a tensor it controls an element, as in ``slider("w[0, 1]")``, which gets a trait too, ``leaf_w_0_1``. Raises
-        ArgumentError if there is no scalar leaf and no element of that name.
+        ArgumentError if no scalar leaf or element has that name.
         """
         leaf, element_value = _find_element(self.trace, leaf) or (leaf, None)
         traits = {name: trait for trait, (name, _) in self.leaves.items()}
@@ -203,7 +204,7 @@ def _current_shell() -> Any:
 
 
 def _register_release(shell: Any) -> None:
-    """Release unseen players after each cell of `shell` from now on."""
+    """Register a callback that releases unseen players after each cell of `shell`."""
     if shell is not None and shell not in RELEASING_SHELLS:
         RELEASING_SHELLS.add(shell)
         shell.events.register("post_run_cell", lambda *_: release_unseen(shell.user_ns))

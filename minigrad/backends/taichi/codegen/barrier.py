@@ -43,7 +43,7 @@ class KernelLoop(NamedTuple):
 
 
 def can_use_barriers() -> bool:
-    """Return whether each core gets one iteration of a loop, so that barriers are safe. Then pin the threads."""
+    """Return whether each core gets one iteration of a loop, so that barriers are safe. If so, pin the threads."""
     is_supported = (
         muladd.FUSED
         and driver.arch() == "cpu"
@@ -85,8 +85,8 @@ def barrier_counter() -> Any:
 
 
 def insert_barriers(loops: Sequence[KernelLoop], counter: str) -> str:
-    """Return the statements of a kernel. From the first to the last parallel loop they are one loop with barriers, if
-    `counter` is an expression of the counter's address rather than ""."""
+    """Return the statements of a kernel. If `counter`, an expression of the counter's address, is not "", those from
+    the first to the last parallel loop are one loop with barriers."""
     text, pending = "", list[KernelLoop]()
     for loop in (*loops, None):
         if loop is not None and loop.kind != STATEMENT:

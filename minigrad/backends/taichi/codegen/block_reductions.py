@@ -34,8 +34,8 @@ class Partition(NamedTuple):
 
 
 def partition_for(outs: int, count: int, is_interleaved: bool, kind: str) -> Partition | None:
-    """Return the partition for `outs` results of `count` elements each, contiguous if `is_interleaved`; None if one
-    thread per result is faster, or the device is not CUDA."""
+    """Return the partition for `outs` results of `count` elements each, or None if one thread per result is faster or
+    the device is not CUDA. If `is_interleaved`, elements of adjacent results are contiguous."""
     if driver.arch() != "cuda" or current_target().lacks_float64 or kind not in KINDS:
         return None
     results = 32 if is_interleaved else 8 if outs >= 8 else 1
@@ -48,8 +48,8 @@ def partition_for(outs: int, count: int, is_interleaved: bool, kind: str) -> Par
 
 
 def is_outer_contiguous(outer: Sequence[Sequence[int]], inner: Sequence[Sequence[int]]) -> bool:
-    """Return whether elements of adjacent results are closer in memory than those of one result, by the strides of
-    each array along the outer and the reduced dimensions."""
+    """Return whether elements of adjacent results are closer in memory than those of one result, judging by the strides
+    of each array along the outer and the reduced dimensions."""
     no_stride = 1 << 30  # no stride, or only strides of 0
     steps = zip(outer, inner, strict=True)
     min_strides = [[min(map(abs, filter(None, by)), default=no_stride) for by in both] for both in steps]
@@ -68,8 +68,8 @@ def kernel_source(
     """Return the source of a reduction kernel and the kinds of its arguments, from the parts that `reduction` prepares.
 
     `types` are those of the result, the accumulator, and float literals in the snippet; `lines` compute the offsets of
-    result `outer_index` and of its element `inner_index`; `snippet` is the element, how the accumulator s is updated,
-    and the final expression.
+    result `outer_index` and of its element `inner_index`; `snippet` consists of the element, the update of the
+    accumulator s, and the final expression.
     """
     out, kind, work = types
     start, split, walk, read = lines

@@ -47,12 +47,12 @@ def _load_lines(names: tuple[str, ...], indent: int) -> str:
 
 
 def _partitioned_loop(names: tuple[str, ...], count: str, body: str, serial: bool) -> str:
-    """Return a loop in which core `core_id` processes first_t to last_t of the range of `count`."""
+    """Return a loop over `count` iterations split among the cores: core `core_id` runs iterations first_t to last_t."""
     return source.partitioned_loop(count, body, serial, _load_lines(names, 12))
 
 
 def _transpose_lines(indent: int, width: int, read: str, write: str) -> str:
-    """Return the statements that transpose: read four elements of each of `width` rows, write four columns."""
+    """Return the statements of a transpose: read four elements of each of `width` rows, and write four columns."""
     lines = [f"v{k} = {read.format(k=k)}" for k in range(width)]
     for s in range(4):
         lines.append(f"{write.format(s=s)} = ti.Vector([{', '.join(f'v{k}[{s}]' for k in range(width))}])")
@@ -60,8 +60,8 @@ def _transpose_lines(indent: int, width: int, read: str, write: str) -> str:
 
 
 def _image_copy_lines(unit: int, fours: bool) -> str:
-    """Return the statements that copy image n to `image_offset`, inside its zero padding. In fours, missing channels
-    repeat the last one."""
+    """Return the statements that copy image n to `image_offset`, inside its zero padding. In groups of four, missing
+    channels repeat the last one."""
     if not fours:
         return """                    for row in range(rows):
                         for c in range(channels):
@@ -101,7 +101,8 @@ def _kernel(name: str, arrays: dict[str, str], loops: str, end: source.Epilogue 
 
 
 def _array_annotations(dtype: str, lanes: int, unit: int, fours: bool, more: dict[str, str]) -> dict[str, str]:
-    """Return the result, images and other arrays; `s_`, `a_` and `b_` are scratch memory, as elements and vectors."""
+    """Return annotations of the result, images and other arrays. `s_`, `a_` and `b_` are scratch memory, accessed as
+    elements and vectors."""
     table = source.array_annotation("int32")
     arrays = {"y_": source.array_annotation(dtype), "x_": source.array_annotation(dtype, 4 if fours else 1), **more}
     arrays |= {
@@ -164,8 +165,8 @@ def _sums(lanes: int, unit: int, dtype: str) -> str:
 
 
 def _store_lines(lanes: int, whole: bool, end: source.Epilogue) -> str:
-    """Return the stores of a tile by channel: eight positions of a `has_full_tiles` tile at once, transposed in
-    registers, others through memory; and the epilogue."""
+    """Return the stores of a tile by channel, and the epilogue. With `has_full_tiles`, eight positions are stored at
+    once, transposed in registers; other tiles are stored through memory."""
     rows, lines = range(ROWS), []
     if whole:
         for k in range(lanes):
@@ -196,7 +197,7 @@ class TiledConvolution(NamedTuple):
 
     @property
     def table(self) -> int:
-        """The index of that array among the arguments."""
+        """The index of the integer table among the arguments."""
         return 9
 
     @property
@@ -205,7 +206,7 @@ class TiledConvolution(NamedTuple):
         return ROWS
 
     def items(self, numbers: Any) -> int:
-        """Return the number of elements of the result, from the kernel's integers."""
+        """Return the number of elements of the result, computed from the kernel's integers."""
         values = dict(zip(_CONVOLVED, numbers, strict=False))
         return int(values["batches"]) * int(values["m"]) * int(values["count"])
 

@@ -15,7 +15,7 @@ COPY_UNITS = 64, 32, 16, 8  # bytes
 
 @arch_cache(4096)
 def copy_unit(dims: int, numbers: tuple[int, ...], itemsize: int, aligned: int) -> tuple[int, tuple[int, ...]] | None:
-    """Return the largest unit in bytes to copy rows in, and the walk in such units; None for single elements."""
+    """Return the largest unit, in bytes, for copying rows, and strides and sizes in it; None for single elements."""
     strides, sizes = numbers[: 2 * dims], numbers[2 * dims :]
     if strides[dims - 1 :: dims] != (1, 1):
         return None

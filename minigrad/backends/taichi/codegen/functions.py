@@ -118,7 +118,7 @@ def to_vector_form(source: str) -> str:
 
 @arch_cache()
 def has_vector_form(source: str) -> bool:
-    """Return whether every function in a source has a vector version. An integer literal over a vector aborts."""
+    """Return whether every function in a source has a vector version, and no integer literal is divided by a vector."""
     for prefix, name in re.findall(r"(?<![\w.])(ti\.)?(\w+)\(", to_vector_form(source)):
         if prefix + name in _LOWERABLE or name in VECTOR_FUNCTIONS:
             continue

@@ -38,7 +38,7 @@ _ASSIGNED = re.compile(r"^(\w+) = ", re.MULTILINE)
 
 
 def fuse_loops(loops: Sequence[ElementwiseLoop], stored: Callable[[Region], bool]) -> Launch:
-    """Return the launch of one kernel for several loops. It stores the results that are `store_lines`, or else the
+    """Return the launch of one kernel for several loops. It stores the results that are `stored`, or else the
     last."""
     stores = _storing_loops(loops, stored) or {loops[-1].y.key: len(loops) - 1}
     if any(x.y.row for x in loops):
@@ -51,7 +51,7 @@ def fuse_loops(loops: Sequence[ElementwiseLoop], stored: Callable[[Region], bool
 
 
 def _storing_loops(loops: Sequence[ElementwiseLoop], stored: Callable[[Region], bool]) -> dict[Any, int]:
-    """Return which loop stores each result that is `store_lines`: the last that computes it."""
+    """Return which loop stores each result that is `stored`: the last that computes it."""
     return {x.key: k for k, one in enumerate(loops) for x in one.results if stored(x.place.region)}
 
 
@@ -94,7 +94,7 @@ class _VectorWriter:
         return to_vector_form(text)
 
     def append_loop(self, loop: ElementwiseLoop, stored: Collection[Any]) -> None:
-        """Append a loop that stores those of its results that are in `store_lines`."""
+        """Append a loop that stores those of its results that are in `stored`."""
         work = loop.work
         names = {
             operand.name: self._operand_register(x) for operand, x in zip(work.arguments, loop.operands, strict=True)
@@ -210,7 +210,7 @@ class _ScalarWriter(_VectorWriter):
 
 class _MultiPassWriter:
     """Generator of a kernel with several passes over each row: results of a reduction are available in the next pass.
-    Elements of a row that a later pass reads are stored in their own memory: one row per core if nothing else does."""
+    Elements of a row that a later pass reads are stored, in one row per core if nothing else reads them."""
 
     def __init__(self, loops: Sequence[ElementwiseLoop], stored: set[Any]) -> None:
         self._loops, self._stored = loops, stored
@@ -259,7 +259,7 @@ class _MultiPassWriter:
             self._starts += how.lines(how.start, 8, sums)
             term, partial = f"term{k}", f"partial{k}"
             self._inner += f"            {term} = {snippet}\n"
-            if how.adds_by_four:  # in the same order of additions as the kernel of this sum alone
+            if how.adds_by_four:  # adds in the same order as the separate kernel of this sum
                 self._quad_sums.append(broadcast_line("0.0", f"    {partial}", VECTOR_SIZE))
                 self._inner += f"            {partial} = {partial} + {term}\n"
                 self._quad_updates += how.lines(how.add, 12, sums, partial)

@@ -72,8 +72,8 @@ class _FusionGroup:
         return bool(self.writes & (other.reads | other.writes) or other.writes & self.reads)
 
     def fuse(self, loop: ElementwiseLoop) -> list[ElementwiseLoop] | None:
-        """Return all loops if `loop` can be fused with them, else None: equal sizes, an array in common, and one layout
-        for every array that is written."""
+        """Return all loops if `loop` can be fused with them, else None. Fusion requires equal sizes, an array in
+        common, and one layout for every array that is written."""
         if self.product is not None:
             return self._fuse_epilogue(self.product, loop)
         if not self.loops or len(self.loops) >= MAX_LAUNCHES:
@@ -96,8 +96,8 @@ class _FusionGroup:
         return loops if keys & {x.key for x in loops[-1].arrays} else None
 
     def _fuse_epilogue(self, product: MatrixProduct, new: ElementwiseLoop) -> list[ElementwiseLoop] | None:
-        """Return the loops of a product's epilogue if `new` can be appended, else None: its results are read by no
-        other operand of the product, and elementwise by the loops."""
+        """Return the loops of a product's epilogue if `new` can be appended, else None. The product must not read what
+        the loops write, and the loops must access all arrays elementwise."""
         flat = reshape_loop(new, product.sizes) or flatten_loop(new, product.sizes)
         if flat is None or len(self.loops) >= MAX_EPILOGUE_LOOPS:
             return None
@@ -118,8 +118,8 @@ class _FusionGroup:
 
 
 def _can_run_by_row(loops: Sequence[ElementwiseLoop]) -> bool:
-    """Return whether loops can run row by row, if some reduce rows: there are rows for all cores, and no loop
-    overwrites an array, since its readers may run in a later pass."""
+    """Return whether loops can run row by row, as required if some reduce rows: there must be rows for all cores, and
+    no loop may overwrite an array, since its readers may run in a later pass."""
     if not any(x.y.row for x in loops):
         return True
     touched: set[Any] = set()

@@ -45,7 +45,7 @@ class OperandLayout(NamedTuple):
 
 
 class ElementwiseLoop(NamedTuple):
-    """The computation of a launch: its results, mostly one, and the operands of its snippet, over rows of vectors."""
+    """The computation of a launch: its results, usually one, and the operands of its snippet, over rows of vectors."""
 
     launch: Launch
     sizes: tuple[int, ...]
@@ -92,7 +92,7 @@ def region_key(part: Region) -> RegionKey:
 
 
 def as_loop(launch: Launch) -> ElementwiseLoop | None:
-    """Return a launch as a loop over vectors; None if it is none."""
+    """Return a launch as a loop over vectors, or None if it cannot be one."""
     work = launch.kernel.work
     if not isinstance(work, Computation):
         return None
@@ -126,7 +126,7 @@ class MatrixProduct(NamedTuple):
 
 
 def as_product(launch: Launch) -> MatrixProduct | None:
-    """Return a launch as a product or convolution whose result is a multiple of full vectors; None if it is none."""
+    """Return a launch as a product or convolution whose result consists of full vectors; None for others."""
     work = launch.kernel.work
     if not isinstance(work, TiledProduct | TiledConvolution) or launch.kernel is not work.kernel():
         return None
@@ -159,7 +159,7 @@ def _as_reduction(
 def reshape_loop(loop: ElementwiseLoop, sizes: tuple[int, ...]) -> ElementwiseLoop | None:
     """Return a loop with contiguous arrays in rows of other sizes; None if that is impossible.
 
-    One vector per sixteen rows is one element per row.
+    An array with one vector per sixteen rows has one element per row.
     """
     if loop.sizes == sizes:
         return loop

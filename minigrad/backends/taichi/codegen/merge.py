@@ -281,7 +281,7 @@ def _kernel_loops(
 
 
 def _loop_bound(iterated: ast.AST) -> str:
-    """Return the source n of range(n)."""
+    """Return the source of n in an iteration over range(n)."""
     assert isinstance(iterated, ast.Call)
     assert ast.unparse(iterated.func) == "range"
     assert len(iterated.args) == 1
@@ -313,7 +313,7 @@ def merge_launches(
 
 
 def _signature(launch: Launch, where: Callable[[ArrayArgument], tuple[Any, int]]) -> Any:
-    """Return what the source of a merged kernel depends on in a launch."""
+    """Return the parts of a launch on which the source of a merged kernel depends."""
     places = [where(x)[0][0] for x in launch.args if isinstance(x, ArrayArgument)]
     scalars = [id(x) if type(x) is SymbolicScalar else x for x in launch.args if type(x) in (SymbolicScalar, float)]
     return launch.kernel, *places, *scalars
@@ -358,7 +358,7 @@ def _find_repetition(signs: Sequence[int]) -> tuple[int, int, int]:
 def _merge_within_limits(
     launches: Sequence[Launch], where: Callable[[ArrayArgument], tuple[Any, int]], gpu: bool
 ) -> list[Megakernel]:
-    """Return one kernel, or split the launches in halves if it has too many arguments: on a GPU an array has two."""
+    """Return one kernel, or split the launches in halves if it has too many arguments; on a GPU an array needs two."""
     group, half = Megakernel(launches, where, gpu), len(launches) // 2
     kinds = group.kernel.kinds
     if len(kinds) + gpu * kinds.count("a") <= MAX_ARGUMENTS or not half:

@@ -1,7 +1,7 @@
 """Source of vectorised float32 kernels along rows and columns: sums and extremes.
 
-A row may start and end anywhere. Its first and last vector also contain elements of its neighbours, which are masked;
-all others are its own. Elements are accumulated in float64, in sixteen partial sums.
+A row may start and end at any alignment. Its first and last vectors may also contain elements of adjacent rows, which
+are masked. Elements are accumulated in float64, in sixteen partial sums.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ __all__ = [
     "to_vector_form",
 ]  # fmt: skip
 
-MIN_ROW_LENGTH = 32  # minimum number of elements of a row that is worth vectors
+MIN_ROW_LENGTH = 32  # minimum number of elements of a row to vectorise
 MIN_CHUNK = 1 << 17  # minimum number of elements per chunk of a sum
 MAX_SERIAL_ELEMENTS = 1 << 20  # maximum number of elements for one core: waking another takes 0.1 ms
-MAX_SERIAL_ROW_ELEMENTS = 1 << 20  # likewise if each row is one sum
-# An array has all elements of a line, one per line, or one per column.
+MAX_SERIAL_ROW_ELEMENTS = 1 << 20  # the same limit for a reduction over rows
+# The coverage of an array: all elements of each line, one element per line, or one element per column.
 FULL, PER_LINE, PER_COLUMN = "full", "one", "place"
-TILE = 4  # adjacent vectors of columns, so that memory is read in longer runs
+TILE = 4  # number of adjacent column vectors per tile, for longer contiguous reads
 _LOWERED = re.compile(r"(?:exp16\(|[a-h]|\d+\.\d*|[()]|(?<=[\w)]) [*/+-] (?=[\w(]))+")
 
 
 def to_vector_form(snippet: str) -> str | None:
-    """Return a snippet in vector form, or None: only arithmetic, since Taichi aborts on much else.
+    """Return a snippet in vector form, or None unless it is arithmetic or `exp`: Taichi aborts on most other functions.
 
     >>> to_vector_form("ti.exp(a - b)"), to_vector_form("-a"), to_vector_form("1 / a")
     ('exp16(a - b)', None, None)
@@ -61,7 +61,8 @@ def to_vector_form(snippet: str) -> str | None:
 def kernel_source(
     name: str, arguments: Sequence[tuple[str, str]], count: str, body: str, serial: bool
 ) -> tuple[str, str]:
-    """Return a kernel around a body, and the kinds of its arguments, given as (name, annotation)."""
+    """Return the source of a kernel with this body, and the kinds of its arguments, which are given as (name,
+    annotation)."""
     letters = {"ti.f64": "f", source.ADDRESS: "p"}
     kinds = "".join("a" if "ndarray" in what else letters.get(what, "i") for _, what in arguments)
     head = f"@ti.kernel\ndef {name}_kernel(\n{source.format_parameters([f'{x}: {what}' for x, what in arguments])}):\n"
@@ -71,7 +72,7 @@ def kernel_source(
 
 VECTOR, NUMBER = source.array_annotation("float32", 16), source.array_annotation("float32")
 
-# The vectors of a row from offset `start` to `reduce_lanes`, and which lanes of the first and last belong to it.
+# Locates the first and last vectors of a row from offset `start` to `end`, and their lanes that belong to the row.
 EDGES = """        first = start >> 4
         last = (end - 1) >> 4
         low = ti.cast(start - first * 16, ti.f32)
@@ -90,9 +91,10 @@ def add_line(indent: int, x: str, s: str = "sums", wide: int = 16) -> str:
 
 
 class VectorReduction(NamedTuple):
-    """A vectorised reduction: statements to initialise sixteen accumulators {s}, add {x}, finish, and reduce to s.
+    """A vectorised reduction: statements that initialise sixteen accumulators {s}, add {x}, finish, and reduce them to
+    s.
 
-    Masked lanes are replaced by `identity`. With `adds_by_four`, four vectors are added first.
+    Masked lanes are replaced by `identity`. With `adds_by_four`, four vectors are summed before they are accumulated.
     """
 
     start: str
@@ -112,7 +114,8 @@ for j in ti.static(range(1, 16)):
 
 
 def _extreme_reduction(sign: str, identity: str) -> VectorReduction:
-    """Return an extreme that tracks nan in a second accumulator, to keep the dependency chain at one instruction."""
+    """Return an extremum reduction. It tracks nan in a second accumulator, so that the dependency chain is one
+    instruction."""
     sixteen = "ti.Vector([ti.cast({least}, ti.f32) for j in range(16)])"
     return VectorReduction(
         f"{{s}} = {sixteen.format(least=identity)}\n{{s}}_nan = {sixteen.format(least=1)}",
@@ -145,11 +148,11 @@ REDUCTIONS = {
 
 
 class LineReduction(NamedTuple):
-    """A reduction `reduction` of a snippet along lines, with the final expression `reduce_lanes` of `numbers`, as dtype
-    `out`.
+    """A reduction of a snippet along lines. The final expression `end` may refer to the scalars `numbers`; the result
+    has dtype `out`.
 
-    `coverage` states which elements each array has: all of a line, FULL, one per line, ONE, or one per column position,
-    PLACE.
+    `coverage` states which elements each array has: all elements of a line (`FULL`), one per line (`PER_LINE`), or one
+    per column (`PER_COLUMN`).
     """
 
     name: str
@@ -202,7 +205,7 @@ def _row_reduction_source(what: LineReduction, serial: bool) -> tuple[str, str]:
 
 
 def row_reduction_kernel(reduction: LineReduction, n: int, count: int, chunks: int) -> tuple[Any, tuple[int, ...]]:
-    """Return a kernel of a reduction over `count` rows of `n` elements, or `chunks` chunks of each, and sizes."""
+    """Return a kernel that reduces `count` rows of `n` elements, each split into `chunks`, and its sizes."""
     length = -(-n // chunks)
     length += -length % 16 if chunks > 1 else 0
     kernel = get_kernel(
@@ -261,7 +264,7 @@ def _column_reduction_source(what: LineReduction, serial: bool) -> tuple[str, st
 
 
 def column_reduction_kernel(reduction: LineReduction, n: int, count: int, chunks: int) -> tuple[Any, tuple[int, ...]]:
-    """Return a kernel of a reduction over `count` columns of `n` elements, and its sizes.
+    """Return a kernel that reduces `count` columns of `n` elements, and its sizes.
 
     Rows with the same alignment are added together: the result has a row per phase and chunk.
     """

@@ -4,7 +4,8 @@ __all__ = ["PREDICATES", "SNIPPETS", "clamp_snippet"]
 
 
 def clamp_snippet(low: str | None, high: str | None) -> str:
-    """Return `a` clamped to `low` … `high`, the names of bounds, None for an open end; nan if an input is nan."""
+    """Return a snippet that clamps `a` between the bounds named `low` and `high`, or None for no bound; nan
+    propagates."""
     snippet = "a" if low is None else f"ti.select((a < {low}) | (({low} == {low}) == 0), {low}, a)"
     return (
         snippet if high is None else f"ti.select(({snippet} > {high}) | (({high} == {high}) == 0), {high}, {snippet})"
@@ -32,7 +33,7 @@ SNIPPETS = {
     "cos": "ti.cos(a)",
     "tan": "ti.tan(a)",
     "tanh": "ti.tanh(a)",
-    "asin": "ti.select(ti.abs(a) <= 1, ti.atan2(a, ti.sqrt((1 - a) * (1 + a))), nan)",  # those of GPUs are inaccurate
+    "asin": "ti.select(ti.abs(a) <= 1, ti.atan2(a, ti.sqrt((1 - a) * (1 + a))), nan)",  # GPU built-ins are inaccurate
     "acos": "ti.select(ti.abs(a) <= 1, ti.atan2(ti.sqrt((1 - a) * (1 + a)), a), nan)",
     "atan": "ti.select(a == a, ti.atan2(a, 1.0), a)",
     "atan2": "ti.select((a == a) & (b == b), ti.atan2(a, b), a + b)",  # on some GPUs atan2 of nan is 0

@@ -1,8 +1,8 @@
 """Kernel source: a snippet for each element, inside loops that depend on the memory layout.
 
-A snippet is a Taichi expression of the operands a, b, c, … and the attributes of an operation. The same snippet is
-used in loops over contiguous memory, elementwise or in vectors of sixteen, and in strided loops. Sizes and strides
-are arguments, so a source serves all shapes; dtypes and the number of dimensions are fixed.
+A snippet is a Taichi expression of the operands a, b, c, … and the attributes of an operation. The same snippet is used
+in loops over contiguous memory, elementwise or in vectors of sixteen, and in strided loops. Sizes and strides are
+arguments, so that one kernel handles all shapes; dtypes and the number of dimensions are fixed.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ ADDRESS = "ti.i64"  # type of the address of an array that bypasses the cache
 
 
 def configure_loops(arch: str) -> None:
-    """Configure loops for `arch`: on a GPU one element per thread, with adjacent elements on adjacent threads."""
+    """Configure loops for `arch`. On a GPU each thread processes one element, and adjacent threads adjacent
+    elements."""
     global SERIAL_LIMIT, ROW_CHUNK, VECTORIZED, UNROLLS_BY_FOUR
     SERIAL_LIMIT, ROW_CHUNK, VECTORIZED = (
         (MAX_SERIAL_ELEMENTS, VECTORS_PER_ITERATION * VECTOR_SIZE, True) if arch == "cpu" else (0, 1, False)
@@ -78,8 +79,8 @@ def configure_loops(arch: str) -> None:
 
 
 def store_lines(array: str, index: str, vector: str, bypasses_cache: bool) -> str:
-    """Return the lines that store a vector in an array, or bypass the cache if `bypasses_cache`, with the array's
-    address."""
+    """Return the lines that store a vector in an array. If `bypasses_cache`, the store bypasses the cache, and the
+    kernel's argument is the array's address."""
     if not bypasses_cache:
         return f"{array}_[{index}] = {vector}\n"
     address, operand = f"{array}_address", f"{array}_vector"
@@ -88,8 +89,8 @@ def store_lines(array: str, index: str, vector: str, bypasses_cache: bool) -> st
 
 
 class KernelArgument(NamedTuple):
-    """An argument of a kernel: an array ("a", "v" of vectors, "p" as an address) or a scalar ("f", "i"), its name in
-    the snippet, and its dtype."""
+    """An argument of a kernel: its kind, its name in the snippet, and its dtype. The kind is "a" for an array, "v" for
+    an array of vectors, "p" for an address, or "f" or "i" for a scalar."""
 
     kind: str
     name: str
@@ -97,13 +98,13 @@ class KernelArgument(NamedTuple):
 
 
 class Computation(NamedTuple):
-    """The computation of a kernel in vectors of `VECTOR_SIZE`, or elementwise on a GPU: a snippet of its arguments
-    after the result y.
+    """The computation of a kernel, in vectors of `VECTOR_SIZE`, or elementwise on a GPU. `arguments` are those after
+    the result y.
 
-    `last_strides` is empty if all arrays are contiguous; otherwise it has the number of dimensions, and the last stride
-    of each array. With a `reduction` the snippet is reduced over each row, then `end` is applied, an expression of
-    `scalars`; and `last_strides` has an entry per array. If it `written` some of its arguments, the snippet is
-    statements, and there is no y.
+    `last_strides` is empty if all arrays are contiguous; otherwise it contains the number of dimensions, and the last
+    stride of each array. With a `reduction`, the snippet is reduced over each row, the expression `end` of `scalars` is
+    applied to the result, and `last_strides` has an entry per array. If some arguments are `written`, the snippet
+    consists of statements, and there is no y.
     """
 
     snippet: str
@@ -116,8 +117,8 @@ class Computation(NamedTuple):
 
 
 class Epilogue(NamedTuple):
-    """The epilogue of a product, applied to each vector, with index `e`: statements, their array and scalar arguments,
-    and the functions that they call."""
+    """The epilogue of a product: statements applied to each vector, at index `e`, their array and scalar arguments, and
+    the functions that they call."""
 
     lines: str
     arrays: tuple[str, ...]
@@ -131,7 +132,8 @@ NO_EPILOGUE = Epilogue("", (), (), "")
 def flat_kernel(
     name: str, snippet: str, arguments: tuple[KernelArgument, ...], out: str, work: str, serial: bool
 ) -> tuple[str, str]:
-    """Return a kernel over contiguous arrays and the kinds of its arguments: y, `arguments`, the number of elements.
+    """Return a kernel over contiguous arrays, and the kinds of its arguments: y, `arguments`, and the number of
+    elements.
 
     `out` is the dtype of the result, and `work` that of float literals in the snippet.
     """
@@ -154,7 +156,8 @@ def flat_kernel(
 
 
 def _unrolled_body(arrays: Sequence[str], snippet: str, store: str, out: str) -> str:
-    """Return the body for four elements, 256 apart, all loaded before the first store, with coalesced accesses."""
+    """Return a loop body that processes four elements, 256 apart. Accesses are coalesced, and all loads precede the
+    first store."""
     read = "".join(f"            {x}{k} = {x}_[first + {256 * k}]\n" for x in arrays for k in range(4))
     computed = "".join(
         f"            i = first + {256 * k}\n"
@@ -194,7 +197,7 @@ def vector_kernel(
 
 
 def broadcast_line(scalar: str, name: str, wide: int) -> str:
-    """Return the line that broadcasts a scalar to a vector, as functions of vectors require."""
+    """Return the line that broadcasts a scalar to a vector, which vector functions require."""
     return f"        {name} = ti.Vector([{scalar} for j in range({wide})])\n"
 
 
@@ -219,11 +222,12 @@ def strided_kernel(
     last_strides: Sequence[int] | None = None,
     wide: int = VECTOR_SIZE,
 ) -> tuple[str, str]:
-    """Return a kernel over strided arrays: y and `arguments` are followed by `ndim` strides for y and each array, then
-    by the sizes. The inner loop is over the last dimension, so that row offsets are computed once per row.
+    """Return a kernel over strided arrays. After y and `arguments`, it takes `ndim` strides of y and of each array, and
+    then the sizes. The inner loop is over the last dimension, so that row offsets are computed once per row.
 
-    With `last_strides` it is vectorised: y and arrays with entry 1 are read in vectors along the last dimension, arrays
-    with entry 0 have one element per row. Strides and the last size are then in units of vectors, of `wide` elements.
+    With `last_strides`, the kernel is vectorised: y and arrays with entry 1 are accessed in vectors along the last
+    dimension, and arrays with entry 0 have one element per row. Strides and the last size are then in vectors of `wide`
+    elements.
     """
     arrays = ["y", *[one.name for one in takes if one.kind == "a"]]
     vectors = last_strides is not None
@@ -246,8 +250,9 @@ def strided_kernel(
 
 
 def row_walk(arrays: Sequence[str], ndim: int, length: int) -> tuple[str, list[str], str]:
-    """Return the lines that compute `first` and the row offset ``y_row`` of each array for iteration t, which covers
-    `length` elements of a row; their arguments, strides by array and sizes; and the number of iterations."""
+    """Return the lines that compute ``first`` and a row offset for each array, such as ``y_row``, in iteration t over
+    `length` elements of a row. Also return the names of their arguments, strides and sizes, and the number of
+    iterations."""
     last = ndim - 1
     steps = [f"        i{k} = row % n{k}\n        row = row // n{k}\n" for k in reversed(range(1, last))]
     begins = {one: " + ".join(f"i{k} * {one}{k}" for k in range(last)) or "0" for one in arrays}
@@ -273,11 +278,11 @@ def wrap_kernel(
     has_long_iterations: bool = False,
     threads: tuple[int, bool] | None = None,
 ) -> tuple[str, str]:
-    """Return a kernel of y, `arguments` and `scalars`, with a loop over the expression `count` around a body; the index
-    is i, or t if an iteration is `has_long_iterations`. With `threads` it is a loop over thread blocks, see
-    `block_loop`.
+    """Return a kernel that runs a body for `count` iterations, where `count` is an expression. The loop index is i, or
+    t if `has_long_iterations`. With `threads`, the loop is over thread blocks; see `block_loop`.
 
-    The elements of y, and of arrays of kind "v", are vectors of `wide` elements; or y is an `ADDRESS`, like `out`.
+    The elements of y, and of arrays of kind "v", are vectors of `wide` elements. If `out` is `ADDRESS`, y is an
+    address.
     """
     bypasses_cache = out == ADDRESS
     arguments = [f"y_: {ADDRESS if bypasses_cache else array_annotation(out, wide)}"]
@@ -296,7 +301,7 @@ def wrap_kernel(
 
 
 def format_parameters(arguments: Sequence[str]) -> str:
-    """Return the parameter list of a kernel: a line per array, whose type is long, and eight scalars per line.
+    """Return the parameter list of a kernel, with one array, whose type is long, or eight scalars per line.
 
     >>> print(format_parameters(["y_: ti.types.ndarray(dtype=ti.f32, ndim=1)", "n: ti.i32", "m: ti.i32"]), end="")
         y_: ti.types.ndarray(dtype=ti.f32, ndim=1),
@@ -311,10 +316,10 @@ def format_parameters(arguments: Sequence[str]) -> str:
 
 
 def parallel_loop(count: str, body: str, serial: bool) -> str:
-    """Return a loop over t up to the expression `count`, of few long iterations, on all cores.
+    """Return a parallel loop over t for few but long iterations, `count` in number.
 
-    Taichi divides a loop between cores in chunks of at least 512 iterations, so a chunk is one iteration of 512, and
-    the others are empty.
+    Taichi divides a loop between cores in chunks of at least 512 iterations. Each core therefore gets 512 iterations,
+    of which only the first does any work.
     """
     if serial:
         return f"{SERIALIZE}    for t in range({count}):\n{body}"
@@ -333,7 +338,8 @@ MAX_SINGLE_LAUNCH_BLOCKS = 2048  # maximum number of blocks in a single launch
 
 
 def block_loop(count: str, threads: int, body: str, is_few: bool) -> str:
-    """Return a loop over `count` thread blocks; if they are `is_few`, its bound is constant, see `offsets`."""
+    """Return a loop over `count` thread blocks. If `is_few`, the loop bound is a constant, since Taichi computes any
+    other bound in an extra launch."""
     head = f"    ti.loop_config(block_dim={threads})\n"
     if not is_few:
         return f"{head}    for t in range(({count}) * {threads}):\n{body}"
@@ -346,8 +352,8 @@ CORES = os.cpu_count() or 1
 
 
 def partitioned_loop(count: str, body: str, serial: bool, setup: str = "") -> str:
-    """Return a loop in which core `core_id` processes first_t to last_t of the range of the expression `count`. The
-    lines `setup` compute variables in `count`."""
+    """Return a loop over ``count`` iterations split among the cores: core ``core_id`` runs iterations ``first_t`` to
+    ``last_t``. `setup` is code that computes variables used in ``count``."""
     cores = 1 if serial else CORES
     once = SERIALIZE if serial else ""
     return (

@@ -21,7 +21,7 @@ class StridedWalk(NamedTuple):
     numbers: tuple[int, ...]
     """The strides of the result, then of each operand, then the sizes."""
     vector_strides: tuple[int, ...] | None
-    """The vector size, the number of dimensions, then the last stride of each operand, 1 or 0.
+    """The vector size, the number of dimensions, then the last stride of each operand, which is 1 or 0.
 
     None if the last dimension is not a multiple of a vector.
     """
@@ -31,7 +31,8 @@ class StridedWalk(NamedTuple):
 
 @arch_cache(4096)
 def compute_walk(shape: tuple[int, ...], *arrays: tuple[tuple[int, ...], tuple[int, ...], int]) -> StridedWalk:
-    """Return the walk over the result, given first, and operands that broadcast, as (shape, strides, item size)."""
+    """Return the walk over `arrays`, each given as (shape, strides, item size): the result, then operands to broadcast
+    to it."""
     walks = [_element_strides(*one, shape) for one in arrays]
     order = sorted(range(len(shape)), key=lambda k: -abs(walks[0][k]))  # the memory order of the result
     sizes, strides = collapse_dimensions([shape[k] for k in order], [[walk[k] for k in order] for walk in walks])

@@ -1,6 +1,6 @@
 """Source of matrix products: packing of panels, and computation of tiles.
 
-A tile is some rows and vectors of columns of the result, whose accumulators stay in registers.
+A tile is a block of the result, several rows high and several vectors wide. Its accumulators stay in registers.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ __all__ = [
 LANES = {np.dtype("float32"): 16, np.dtype("float64"): 8}  # elements in a vector of 64 bytes
 DOT_TILE = (8, 3) if source.HAS_AVX512 else (3, 2)  # rows and columns of a tile of dot products
 MAX_SERIAL_PRODUCTS = 2**22  # maximum number of multiplications for one core
-BLOCK = 256  # products per partial sum: blocked summation is more accurate than one long sum
+BLOCK = 256  # products per partial sum; blocked summation is more accurate than one long sum
 
 
 def vector_annotation(dtype: str, count: int) -> str:
     return f"ti.types.ndarray(dtype=ti.types.vector({count}, ti.{source.TAICHI_NAMES[dtype]}), ndim=1)"
 
 
-# Reads of a panel, `width` elements at each of `depth` positions of the sum, by the memory layout `layout`.
+# The source that reads a panel of `width` elements at each of `depth` positions of the sum, for each memory layout.
 _PACKING_READS = {
     # contiguous: copy vectors
     "contiguous": """        for k in range(depth):
@@ -91,7 +91,7 @@ def packing_kernel(layout: str, type: Any, width: int, serial: bool) -> Kernel:
 
 class _LeftOperand(NamedTuple):
     """How a tile reads the left operand: positions of the sum per step, elements per load, statements before the loop,
-    and the expression of element r at position s in step k. There are `depth` steps."""
+    and the expression for element r at position s of step k. There are ``depth`` steps."""
 
     steps: int
     load_size: int
@@ -125,7 +125,7 @@ def left_operand(layout: str, rows: int) -> _LeftOperand:
     }[layout]
 
 
-_TABLE_NAMES = (  # in a table, since an argument costs 0.4 µs per launch
+_TABLE_NAMES = (  # read from a table, since an argument costs 0.4 µs per launch
     "row_tiles", "chunks", "rows", "column_vectors", "column_tiles", "m", "size", "depth",
     "batch_stride_a", "row_stride_a", "k_stride_a",
     "batch_stride_b", "k_stride_b", "panel_stride_b", "column_stride_b", "bias_stride", "k_step",
@@ -133,7 +133,8 @@ _TABLE_NAMES = (  # in a table, since an argument costs 0.4 µs per launch
 
 
 class TiledProduct(NamedTuple):
-    """The parameters of a product's source: see `tiled_kernel`. Its kernel reads integers from the array `table`."""
+    """The parameters of a product's source; see `tiled_kernel`. The kernel reads its integers from the array at index
+    `table`."""
 
     type: Any
     left: str
@@ -145,7 +146,7 @@ class TiledProduct(NamedTuple):
 
     @property
     def table(self) -> int:
-        """The index of that array among the arguments."""
+        """The index, among the arguments, of the array of integers."""
         return 4
 
     @property
@@ -154,7 +155,7 @@ class TiledProduct(NamedTuple):
         return LANES[self.type]
 
     def items(self, numbers: Any, tiles: int) -> int:
-        """Return the number of elements of the result, from the kernel's integers and its number of tiles."""
+        """Compute the number of elements of the result from the kernel's integers and the number of tiles."""
         row_tiles, chunks, _, column_vectors, column_tiles, m = map(int, numbers[:6])
         return tiles // (row_tiles * chunks * column_tiles) * m * column_vectors * self.lanes
 
@@ -165,11 +166,12 @@ class TiledProduct(NamedTuple):
 
 @arch_cache(256)
 def tiled_kernel(tiles: TiledProduct, end: source.Epilogue = source.NO_EPILOGUE) -> Kernel:
-    """Return a kernel whose tiles read the left operand as `left`, the right one in vectors or `gathered`, and write
-    `has_full_vectors` vectors or not; the sum is one block, if `is_single_block`, or several.
+    """Return a kernel that computes the product by tiles. `left` is the layout of the left operand; elements of the
+    right one are gathered if `gathered`, otherwise loaded as vectors. `has_full_vectors` means that every vector of the
+    result is stored entirely, and `is_single_block` that the sum is one block.
 
     Rows, vectors and columns beyond the end repeat the last ones. The step of the loop along the sum is read from
-    memory, so that LLVM cannot unroll it, which would need too many registers.
+    memory, so that LLVM cannot unroll the loop, which would need too many registers.
     """
     type, left, gathered, (high, wide), whole, _, serial = tiles
     dtype, lanes = type.name, LANES[type]
@@ -212,7 +214,7 @@ def tiled_kernel(tiles: TiledProduct, end: source.Epilogue = source.NO_EPILOGUE)
 
 
 def _tile_lines(tiles: TiledProduct) -> list[str]:
-    """Return the statements that compute tile i of a group, or add one block to its sum."""
+    """Return the statements that compute tile i of a group, or add one block of the sum to it."""
     type, left, _, (high, wide), whole, once, _ = tiles
     dtype, lanes, rows, columns = type.name, LANES[type], range(high), range(wide)
     steps, _, before, number = left_operand(left, high)
@@ -279,7 +281,7 @@ def _cell_lines(cells: list[tuple[int, int]], line: str, whole: bool, lanes: int
 
 @arch_cache(16)
 def dot_kernel(type: Any, serial: bool) -> Kernel:
-    """Return the kernel whose tiles read both operands along the sum, in place."""
+    """Return a kernel that reads both operands along the sum, in place."""
     dtype, lanes, rows, columns = type.name, LANES[type], range(DOT_TILE[0]), range(DOT_TILE[1])
     cells = list(product(rows, columns))
     names = ["row_tiles", "column_tiles", "m", "size", "depth", "batch_stride_a", "row_stride_a"]

@@ -1,4 +1,4 @@
-"""Attention, composed of matmuls, reductions and snippets. A fully masked row has weights of 0."""
+"""Attention, composed of matmuls, reductions and snippets. The weights of a fully masked row are 0."""
 
 from __future__ import annotations
 

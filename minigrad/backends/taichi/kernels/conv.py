@@ -30,7 +30,8 @@ Window = Any  # size, stride, padding, dilation: minigrad.ops.conv.Window
 
 
 def padded_zeros(shape: Shape, window: Window, dtype: Any) -> tuple[Any, Any, Any]:
-    """Return zeros for padded images of `shape`, a view of their interior, and the index of its part of the images."""
+    """Return zeros for padded images of `shape`, a view of their interior, and the index of the part of the images to
+    copy there."""
     lines = list(zip(shape[-2:], window.padding, strict=True))
     zeros = full((*shape[:-2], *[n + sum(pad) for n, pad in lines]), dtype)
     interior = tuple([slice(max(before, 0), before + n + min(after, 0)) for n, (before, after) in lines])
@@ -90,7 +91,8 @@ def pad_images(x: Any, window: Window) -> Any:
 
 
 def tap_view(x: Any, out_size: Shape, window: Window) -> Any:
-    """Return a view of padded images, (N, C, kH, kW, oH, oW): the element under each tap at each window position."""
+    """Return a view of padded images, of shape (N, C, kH, kW, oH, oW), with the element under each tap at each window
+    position."""
     return seen(x, out_size, window.size, window.stride, window.dilation).view(x.__class__)
 
 
@@ -120,7 +122,8 @@ def col2im(a: Any, *, shape: Shape, window: Window) -> Any:
 
 
 def can_use_tiles(x: Any, window: Window, groups: int) -> bool:
-    """Return whether to use tiles: many elements of a supported dtype, and no groups, which would have few channels."""
+    """Return whether to use tiles, which require many elements of a supported dtype and no groups, which would have few
+    channels."""
     is_supported = (source.VECTORIZED and x.dtype in LANES) or (driver.arch() == "cuda" and x.dtype == FLOAT)
     return is_supported and groups == 1 and x.shape[1] * prod(window.size) >= 8 and x.size > 1024
 

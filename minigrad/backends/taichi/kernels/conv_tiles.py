@@ -1,4 +1,5 @@
-"""Convolutions on the CPU: tables, sizes and workspace for the kernels of `conv_source`, and their launch."""
+"""Convolutions on the CPU: tables, sizes and workspace of the kernels in `conv_source`, and the code that launches
+them."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ Window = Any  # size, stride, padding, dilation: minigrad.ops.conv.Window
 Memory = tuple[int, int, int]
 
 MAX_PARTITIONS = 8  # maximum partitions of the images, each with its own partial sums
-MAX_WEIGHTS = 1 << 20  # above this number of weights, use two partitions at most
+MAX_WEIGHTS = 1 << 20  # maximum weights for more than two partitions
 MAX_SERIAL_WEIGHTS = 1 << 16  # maximum weights to pack, or partial sums to add, on one core
 
 
@@ -53,13 +54,14 @@ def _image_layout(shape: Shape, steps: Shape, window: Window, unit: int) -> Imag
 
 
 def _channel_unit(channels: int) -> int:
-    """Return the number of channels read at a time. For 1 or 2 channels, four would mostly be padding; eight or sixteen
-    are no faster, and take up to eight seconds to compile."""
+    """Return the number of channels read at a time. With 1 or 2 channels, units of four would be mostly padding; units
+    of eight or sixteen are no faster, and take up to eight seconds to compile."""
     return 1 if channels < 3 else 4
 
 
 def _window_offsets(images: ImageLayout, window: Window, out_size: Shape, unit: int) -> tuple[Any, Any]:
-    """Return the offsets of the taps of a window, for each `unit` of channels, and of the window positions."""
+    """Return the offsets of a window's taps, for each group of `unit` channels, and the offsets of the window
+    positions."""
     (kh, kw), (sh, sw), _, (dh, dw) = window
     vectors, row_length = images.padded // unit, images.row_pixels
     tap_offsets = np.arange(kh)[:, None] * (dh * row_length) + np.arange(kw) * dw

@@ -22,7 +22,8 @@ __all__ = ["ImageTable", "block_matmul", "can_use_tiles", "implicit_gemm", "make
 
 
 class Tile(NamedTuple):
-    """The tile of a thread block, `rows` x `columns`, and of a thread, `high` x `wide`; multiples of 4 (float4)."""
+    """Tile sizes: `rows` x `columns` for a thread block, `thread_rows` x `thread_columns` for a thread. All are
+    multiples of 4, to load float4."""
 
     rows: int
     columns: int
@@ -46,15 +47,16 @@ SLIM_TILE = Tile(128, 32, 8, 4, 16)
 
 
 def can_use_tiles(m: int, n: int, depth: int, batches: int) -> bool:
-    """Return whether to use tiles: enough of them to keep the GPU busy, and none mostly empty."""
+    """Return whether to use tiles, which requires enough of them to keep the GPU busy, and none that are mostly
+    empty."""
     enough = batches * m * n >= (1 << 14 if depth > 1024 else 1 << 12)
     return driver.arch() == "cuda" and min(m, n) >= 32 and depth >= 8 and enough
 
 
 class ImageTable(NamedTuple):
-    """Offset table of an implicit GEMM. For each row and each k, `offsets` has an offset from the first element of an
-    image. With padding ("padded") it also has a code for each; the two codes add up to 65,536 * y + x, the position in
-    the padded image.
+    """Offset table of an implicit GEMM. For each row and each k, `offsets` contains an offset from the first element of
+    an image. With padding ("padded"), it also contains a code for each row and each k. The sum of the two codes is
+    65,536 * y + x, where (y, x) is the position in the padded image.
     """
 
     offsets: Any
@@ -66,7 +68,7 @@ class ImageTable(NamedTuple):
 
 
 class OperandLoads(NamedTuple):
-    """The elements of an operand that a thread loads: the k index and the index in the tile of each.
+    """The elements of an operand that a thread loads, each given by its k index and its index in the tile.
 
     Adjacent threads load adjacent elements, along k or across it (coalesced).
     """
@@ -96,8 +98,8 @@ def _plan_loads(tile: Tile, k_contiguous: tuple[bool, bool]) -> list[OperandLoad
 
 
 def _load_source(loads: list[OperandLoads], is_full: bool, table_mode: str, pad: str, start: str) -> str:
-    """Generate loads of both operands into registers. If `is_full`, sizes are multiples of the tile; otherwise load 0
-    beyond the last k."""
+    """Generate loads of both operands into registers. If `is_full`, sizes are multiples of the tile size; otherwise
+    elements beyond the last k are loaded as 0."""
     lines = []
     for operand in loads:
         for j, (k, _) in enumerate(operand.indices):
@@ -126,7 +128,8 @@ def _store_source(loads: list[OperandLoads], pad: str, buffer_offset: str) -> st
 
 
 def _prologue_source(tile: Tile, loads: list[OperandLoads], is_full: bool, table_mode: str) -> str:
-    """Generate the prologue: the tile of the block, the start addresses of the loads, and zeroed accumulators."""
+    """Generate the prologue, which finds the tile of the block and the start addresses of the loads, and zeroes the
+    accumulators."""
     lines = [f"{name} = table_[{k}]" for k, name in enumerate(HEADER_FIELDS)] if table_mode else []
     if table_mode:
         lines += [
@@ -171,10 +174,10 @@ def _prologue_source(tile: Tile, loads: list[OperandLoads], is_full: bool, table
 def _product_source(
     tile: Tile, k_contiguous: tuple[bool, bool], is_full: bool, table_mode: str, few_blocks: bool, biased: bool
 ) -> tuple[str, str]:
-    """Generate the kernel. Operands are contiguous along k where `k_contiguous`; if `is_full`, sizes are multiples of
-    the tile.
+    """Generate the kernel. `k_contiguous` states whether each operand is contiguous along k; if `is_full`, sizes are
+    multiples of the tile size.
 
-    With a `table_mode`, load a through a table, with padding if it is "padded", and store the result transposed.
+    With a `table_mode`, load a through a table, with padding if the mode is "padded", and store the result transposed.
     """
     y_stride, x_stride = tile.rows // tile.thread_rows, tile.columns // tile.thread_columns
     loads = _plan_loads(tile, k_contiguous)
@@ -223,7 +226,8 @@ def _product_source(
 
 
 def _choose_tile(batches: int, m: int, n: int) -> Tile:
-    """Return the largest tile that is not mostly empty and gives enough tiles to keep a GPU busy, else the smallest."""
+    """Return the largest tile size for which tiles are not mostly empty and are enough to keep a GPU busy, else the
+    smallest."""
     for tile in (LARGE_TILE, NARROW_TILE):
         if n > tile.columns // 2 and batches * -(-m // tile.rows) * -(-n // tile.columns) >= MIN_TILES:
             return tile
@@ -231,7 +235,7 @@ def _choose_tile(batches: int, m: int, n: int) -> Tile:
 
 
 def split_k(m: int, n: int, depth: int) -> int:
-    """Return the split-k factor: how many partial products to compute where there are too few tiles for all
+    """Return the split-k factor: the number of partial products to compute when there are too few tiles for all
     multiprocessors, as for weight gradients."""
     tiles = -(-m // LARGE_TILE.rows) * -(-n // LARGE_TILE.columns)
     for count in range(min(FULL_TILES // tiles, depth // MIN_SPLIT, MAX_SPLITS), 1, -1):
@@ -243,8 +247,8 @@ def split_k(m: int, n: int, depth: int) -> int:
 def block_matmul(
     a: Any, b: Any, batch: tuple[int, ...], batch_stride_a: int, batch_stride_b: int, bias: Any = None
 ) -> Any:
-    """Return a @ b + bias for arbitrarily strided matrices, whose batches are `batch_stride_a` and `batch_stride_b`
-    elements apart; `bias` has one element per column."""
+    """Return a @ b + bias for arbitrarily strided matrices. `batch_stride_a` and `batch_stride_b` are the strides
+    between batches, in elements; `bias` has one element per column."""
     (m, depth), n = a.shape[-2:], b.shape[-1]
     out, tile = empty((*batch, m, n), FLOAT), _choose_tile(prod(batch), m, n)
     (a_m, a_k), (b_k, b_n) = [tuple(by // 4 for by in x.strides[-2:]) for x in (a, b)]
@@ -278,7 +282,7 @@ def block_matmul(
     return out
 
 
-# Arguments that a convolution kernel reads from memory: each launch argument costs 0.6 µs, and a window has many.
+# Arguments that a convolution kernel reads from memory, since each launch argument costs 0.6 µs.
 HEADER_FIELDS = (
     "row_tiles", "column_tiles", "m", "n", "depth", "a_batch", "b_batch", "b_k", "b_n",
     "rows", "columns", "pad_top", "pad_left",
@@ -291,8 +295,8 @@ def make_table(
 ) -> ImageTable:  # fmt: skip
     """Return the `ImageTable` of `batches` products with `n` columns.
 
-    `image` is the number of elements, rows and columns of an image, and its top and left padding. `steps` are the
-    strides of b along the batch, k and the columns.
+    `image` contains the numbers of elements, rows and columns of an image, and its top and left padding. `steps` are
+    the strides of b along the batch, k and the columns.
     """
     m, depth = len(row_offsets), len(k_offsets)
     tile = _choose_tile(batches, m, n)
@@ -312,8 +316,8 @@ def make_table(
 
 
 def implicit_gemm(x: Any, b: Any, table: ImageTable, bias: Any = None) -> Any:
-    """Return the implicit GEMM, x[batch] at table[row, k] times b[batch, k, column], summed over k, plus bias[column];
-    the result is transposed, (batches, n, rows)."""
+    """Compute an implicit GEMM: the sum over k of x[batch] at table[row, k] times b[batch, k, column], plus
+    bias[column]. The result is transposed, of shape (batches, n, rows)."""
     out = empty(table.shape, FLOAT)
     compiled_kernel = get_kernel("implicit_gemm", *_product_source(*table.source_args, bias is not None))
     bias_args = () if bias is None else (array_argument(bias),)

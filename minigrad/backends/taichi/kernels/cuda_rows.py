@@ -20,11 +20,11 @@ __all__ = ["can_use_blocks", "run_rows"]
 
 THREADS_PER_ROW = 256  # threads per block, and therefore per row
 MAX_PER_THREAD = 32  # maximum elements per thread in registers; longer rows are read again
-MIN_ROW_LENGTH = 128  # minimum length of a row; a single thread processes a shorter one
+MIN_ROW_LENGTH = 128  # minimum length of a row; a shorter row is processed by a single thread
 
 
 def can_use_blocks(arrays: Sequence[Any], dim: int) -> bool:
-    """Return whether the lines of the arrays along `dim` are contiguous rows worth a thread block."""
+    """Return whether the lines along `dim` are contiguous rows, long enough for a thread block."""
     return driver.arch() == "cuda" and all(
         x.dtype == FLOAT and dim == x.ndim - 1 and x.shape[dim] >= MIN_ROW_LENGTH and x.size and x.flags.c_contiguous
         for x in arrays
@@ -32,7 +32,7 @@ def can_use_blocks(arrays: Sequence[Any], dim: int) -> bool:
 
 
 def _block_reduce_source(combine: str, s: str, first: int) -> str:
-    """Generate the block-wide reduction of `s`, by warp shuffles and then shared memory from `first` on."""
+    """Generate the block-wide reduction of `s`, by warp shuffles and then in shared memory starting at `first`."""
     template, merge = ("ti.max({}, {})", "ti.max") if combine == "max" else ("({} + {})", "")
     shuffled = template.format(s, f"ti.simt.warp.shfl_down_f32(ti.u32(0xFFFFFFFF), {s}, delta)")
     warps = [f"shared[{first + w}]" for w in range(THREADS_PER_ROW // 32)]
@@ -50,7 +50,7 @@ def _block_reduce_source(combine: str, s: str, first: int) -> str:
 def _rows_source(
     name: str, arrays: tuple[str, ...], row_arrays: tuple[str, ...], line: LineSpec, per_thread: int, few_blocks: bool
 ) -> tuple[str, str]:
-    """Generate the kernel; a thread keeps `per_thread` elements in registers, or rereads its elements if that is 0."""
+    """Generate the kernel. A thread keeps `per_thread` elements in registers, or if this is 0, rereads its elements."""
     result, summand, finish = [text.replace("exp16(", "ti.exp(") for text in line[:3]]
     needs_max = line.needs_max
 
@@ -67,7 +67,8 @@ def _rows_source(
         return text
 
     def for_each_element(lines: Any) -> str:
-        """Generate lines for each element of the thread, unrolled, or in a loop that loads it first."""
+        """Generate the lines for each element of the thread, either unrolled or in a loop that first loads the
+        element."""
         if per_thread:
             return "".join(lines(k, f"lane + {k * THREADS_PER_ROW}", 8) for k in range(per_thread))
         head = (

@@ -30,7 +30,8 @@ _LOGIC = (ast.BitAnd, ast.BitOr)
 
 
 def from_snippet(op: str, inputs: tuple[str, ...], attrs: tuple[str, ...], snippet: str) -> Callable[..., Any]:
-    """Return the kernel of the elementwise operation `op`, computed by an expression in its operands and attributes."""
+    """Return a kernel for the elementwise operation `op`, which evaluates an expression of its operands and
+    attributes."""
     expression = _SnippetValidator(op, inputs, attrs, snippet).expression
 
     def run(*operands: Any, out: Any = None, **attr_values: Any) -> Any:
@@ -39,7 +40,7 @@ def from_snippet(op: str, inputs: tuple[str, ...], attrs: tuple[str, ...], snipp
         return evaluate(op, expression, operands, result_dtype(operands), out, attr_values)
 
     def compute_via_gpu(operands: tuple[Any, ...], out: Any, attr_values: dict[str, Any]) -> Any:
-        """Compute on ``cpu`` operands while Taichi runs on a GPU: copy them to the GPU, and the result back."""
+        """Compute on ``cpu`` operands while Taichi runs on a GPU: copy the operands to the GPU, and the result back."""
         dtype, gpu = result_dtype(operands), driver.arch()
         if gpu in driver.NO_FLOAT64 and dtype == np.float64:
             raise DTypeError(
@@ -93,7 +94,7 @@ class _SnippetValidator(ast.NodeTransformer):
         raise self._error(f"selects by {ast.unparse(node)!r}, which is not a comparison")
 
     def _visit_varying(self, node: Any) -> Any:
-        """Validate a subexpression that contains an operand: a constant one would be a scalar, not a vector."""
+        """Validate a subexpression, which must contain an operand: a constant would be a scalar, not a vector."""
         validated = self._visit_numeric(node)
         if not any(isinstance(part, ast.Name) and part.id != "ti" for part in ast.walk(node)):
             raise self._error(f"has {ast.unparse(node)!r} where an operand is required: write out the result")

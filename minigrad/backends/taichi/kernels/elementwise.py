@@ -101,7 +101,7 @@ def _copy_if_overlapping(x: Any, out: Any) -> Any:
 
 
 def _run_dense(family: SnippetKernels, operands: Sequence[Any], out: Any, attrs: Mapping[str, Any]) -> None:
-    """Compute `out` in memory order: it and the operands are dense and have the same layout."""
+    """Compute `out` in memory order. The result and the operands are dense and have the same layout."""
     size = out.size
     out_pointer = array_argument(out)
     args, addresses = [out_pointer], out_pointer[0]
@@ -152,7 +152,8 @@ def _run_strided(
 
 
 def _copy_units(walk: StridedWalk, x: Any, out: Any) -> bool:
-    """Copy to `out` by multi-element units if the strides allow it, regardless of dtype. Return whether they do."""
+    """Copy to `out` in units of several elements, regardless of dtype, if the strides allow it. Return whether they
+    do."""
     pointers = array_argument(out), array_argument(x)
     unit = copy_unit(walk.dims, walk.numbers, out.itemsize, gcd(CACHE_LINE, pointers[0][0], pointers[1][0]))
     if unit is None:
@@ -192,8 +193,8 @@ class SnippetKernels:
         self.any_width = self.vectorisable and source.is_width_independent(snippet)
 
     def kernel(self, form: Any, serial: bool) -> Any:
-        """Return the kernel of a form: contiguous if it is 0, `VECTORISED` or `NON_TEMPORAL`; strided in that many
-        dimensions; or vectorised along rows, if it is the `vector_strides` of a `StridedWalk`."""
+        """Return the kernel for `form`: 0, `VECTORISED` or `NON_TEMPORAL` for contiguous arrays; the number of
+        dimensions for strided ones; or the `vector_strides` of a `StridedWalk`, to vectorise along rows."""
         compiled_kernel = self._kernels.get((form, serial))
         if compiled_kernel is None:
             compiled_kernel = self._kernels[form, serial] = get_kernel(self._name, *self.generate_source(form, serial))
@@ -205,7 +206,7 @@ class SnippetKernels:
 
     @property
     def _fusable_on_gpu(self) -> bool:
-        """Whether the kernel targets a GPU and computes as a fused loop does: in float32, with no exact quotient."""
+        """Whether the kernel targets a GPU and can be fused: it computes in float32, without exact quotients."""
         floats = all(x.dtype == "float32" for x in self._params) and self._dtype == self._compute_dtype == "float32"
         return floats and not source.VECTORIZED and f"{self._name}_kernel" not in EXACT_DIVISION_KERNELS
 
@@ -225,7 +226,8 @@ _families: dict[Any, SnippetKernels] = ArchDict()
 
 
 def empty_with_layout_of(arrays: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> Any:
-    """Allocate an array with the dimension order in memory of the arrays if they agree, as in PyTorch."""
+    """Allocate an array. Its dimensions have the same order in memory as those of `arrays` if these agree, as in
+    PyTorch."""
     orders = {tuple(sorted(range(x.ndim), key=lambda k, x=x: -x.strides[k])) for x in arrays if x.shape == shape}  # type: ignore[misc]
     if len(orders) != 1:
         return empty(shape, dtype)
@@ -235,7 +237,7 @@ def empty_with_layout_of(arrays: Sequence[Any], shape: tuple[int, ...], dtype: A
 
 
 def result_dtype(inputs: Sequence[Any]) -> Any:
-    """Return the dtype of the arrays, promoted if a rule mixes dtypes."""
+    """Return the dtype of the arrays, or their promoted dtype if they differ."""
     dtype = None
     for x in inputs:
         if isinstance(x, np.ndarray) and x.dtype is not dtype:

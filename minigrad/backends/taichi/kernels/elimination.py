@@ -1,11 +1,11 @@
 """Gaussian elimination, for solutions, inverses, determinants and Cholesky factors.
 
 Rows of the augmented matrix have m elements, of which the first n are the matrix. Step k swaps the row with the largest
-pivot in column k to row k, and subtracts multiples of row k from the rows below to clear column k; with `above`, from
-the rows above too (Gauss-Jordan), so that no back substitution is needed. Small matrices take one thread each, with all
-steps in one launch. Large ones take one launch per step, parallel over rows, or on a GPU over elements. On ``cpu``,
-rows are padded to whole vectors, with arbitrary values, so that row updates are vectorised. Golub, Van Loan, "Matrix
-Computations", 3.4.
+pivot in column k to row k, and subtracts multiples of row k from the rows below to clear column k; with `above`, also
+from the rows above (Gauss-Jordan), so that no back substitution is needed. A small matrix is processed by one thread,
+with all steps in one launch. A large one requires one launch per step, parallel over rows, or on a GPU over elements.
+On ``cpu``, rows are padded to whole vectors, with arbitrary values, so that row updates are vectorised. See Golub, Van
+Loan, "Matrix Computations", 3.4.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__: list[str] = []
 
 MAX_SERIAL, MAX_SERIAL_GPU = 1 << 28, 8192  # maximum operations, n * n * m, for one thread per matrix
 
-# Partial pivoting: find the row from k on with the largest element in column k; flag a zero pivot.
+# Partial pivoting: among rows k and below, find the one with the largest element in column k; flag a zero pivot.
 _PARTIAL_PIVOT = """    best = k
     max_value = ti.abs(w[(q * n + k) * m + k])
     for i in range(k + 1, n):
@@ -57,7 +57,7 @@ _PIVOTS = {
     "eliminate_regular": _PARTIAL_PIVOT + _REPLACE_ZERO_PIVOT,
     "eliminate_unpivoted": _CHECK_POSITIVE,
 }
-# Functions of both kernels. They do not clear column k itself, since nothing reads it again.
+# Functions used by both kernels. They do not clear column k itself, since nothing reads it again.
 _FUNCTIONS = """@ti.func
 def pivot(w: ti.template(), signs: ti.template(), min_pivots: ti.template(), error: ti.template(), q, k, n, m):
     if k == 0:
@@ -132,7 +132,8 @@ def _vector_width(dtype: Any) -> int:
 
 @arch_cache()
 def _kernels(name: str, dtype: str, serial: bool, lanes: int) -> Any:
-    """Compile the kernel of all steps, for small matrices, and that of one step, for large ones."""
+    """Compile the kernel that runs all steps, for small matrices, and the one that runs a single step, for large
+    ones."""
     parts = _FUNCTIONS.format(pivot=_PIVOTS[name])
     params = _PARAMS.format(
         a=source.array_annotation(dtype), v=source.array_annotation(dtype, lanes), i=source.array_annotation("int32")
@@ -154,7 +155,7 @@ def _kernels(name: str, dtype: str, serial: bool, lanes: int) -> Any:
 
 
 def _subtract_row_source(matrix: str, lanes: int, spaces: int) -> str:
-    """Instantiate `_SUBTRACT_ROW`; on a GPU without vectors."""
+    """Instantiate `_SUBTRACT_ROW`, without vectors on a GPU."""
     code = _SUBTRACT_ROW.format(q=matrix, lanes=lanes)
     if lanes == 1:
         code = "".join(code.splitlines(True)[1:3]).replace("edge", "m")
@@ -257,7 +258,7 @@ def slogdet(a: Any) -> tuple[Any, Any]:
 @kernel("cofactor", TAICHI)
 def cofactor(a: Any) -> Any:
     """Compute det(A) A^-T, replacing zero pivots by one ulp of the largest element of A. A cofactor is a sum of
-    products of elements of A, so that this changes only its last digit."""
+    products of elements of A, so that only its last digit changes."""
     if not a.size:
         return empty(a.shape, a.dtype)
     last = (a.ndim - 2, a.ndim - 1)

@@ -1,4 +1,5 @@
-"""Maximum and minimum along a dimension, with their index. The first of equal elements wins, and nan beats all."""
+"""Maximum and minimum along a dimension, with their index. Among equal elements the first is returned, and nan
+propagates."""
 
 from __future__ import annotations
 

@@ -46,9 +46,9 @@ class _ArrayLayout(NamedTuple):
 
 
 def gather_or_scatter(step: str, y: Any, x: Any, b: Any, shape: Shape, dim: int) -> None:
-    """Gather from `x` to `y` at index `b` ("take"), or scatter ("put") or scatter-add ("add") `x` to `y` there.
+    """Gather `x` at index `b` into `y` ("take"), or scatter ("put") or scatter-add ("add") `x` into `y` at index `b`.
 
-    `shape` is the iteration space, to which b and the array without index are broadcast. The indexed array may be
+    `shape` is the iteration space, to which b and the array that is not indexed are broadcast. The indexed array may be
     larger. Raises ShapeError for an index out of range, without any out-of-bounds access.
     """
     if not prod(shape):
@@ -71,7 +71,7 @@ def gather_or_scatter(step: str, y: Any, x: Any, b: Any, shape: Shape, dim: int)
 
 
 class _IndexedWalk(NamedTuple):
-    """Sizes, and strides of y, x and the index, of the outer dimensions, the indexed one, and the innermost."""
+    """Sizes, and strides of y, x and the index, for the outer dimensions, the indexed one, and the innermost one."""
 
     outer: list[int]
     outer_steps: list[list[int]]
@@ -133,7 +133,7 @@ def _vectorise(walk: _IndexedWalk, unit: int) -> _IndexedWalk:
 
 
 def _scalar_args(step: str, walk: _IndexedWalk, min_elements: int, size: int) -> tuple[int, ...]:
-    """Return the scalar arguments of the kernel, sizes and strides, and how the work is split: by at least
+    """Return the scalar arguments of the kernel: sizes, strides, and the split of the work, into parts of at least
     `min_elements` elements."""
     lines, length, width = prod(walk.outer), walk.index_size, walk.inner
     if step == "take":
@@ -163,9 +163,10 @@ def _scalar_args(step: str, walk: _IndexedWalk, min_elements: int, size: int) ->
 def _compile_kernel(
     step: str, dtype: str, index: str, outer: int, nested: bool, index_per_line: bool, serial: bool
 ) -> Any:
-    """Compile the kernel for a dtype and a number of outer dimensions; `nested` adds one inside the indexed dimension.
+    """Compile the kernel for a dtype and a number of outer dimensions. If `nested`, there is another dimension inside
+    the indexed one.
 
-    If `index_per_line`, an index applies to an entire line of that dimension and is read once.
+    If `index_per_line`, each index applies to an entire line of the innermost dimension, and is read once.
     """
     name, dims = KERNEL_NAMES[step], range(outer)
     vector = dtype.removeprefix("vector")
@@ -203,7 +204,8 @@ def _compile_kernel(
 
 
 def _bounds_check_source(indent: int, offset: str, statement: str) -> str:
-    """Generate source that reads an index and runs `statement` if it is in range; otherwise sets the error flag."""
+    """Generate source that reads an index, and runs `statement` if it is in range; otherwise the source sets the error
+    flag."""
     lines = [
         f"requested = b_[{offset}]",
         "offset = ti.cast(requested, ti.i32) * index_stride",
@@ -214,7 +216,7 @@ def _bounds_check_source(indent: int, offset: str, statement: str) -> str:
 
 
 def _inner_loop_source(index_per_line: bool, body: str) -> str:
-    """Generate the loop of a body over j in a block, with one index per element or one per line."""
+    """Generate the loop over j in a block, with one index per element or one per line."""
     loop = "for j in range(block * width, ti.min(block * width + width, inner)):\n"
     if index_per_line:
         return _bounds_check_source(12, "b_k", f"{loop}    {body}\n")

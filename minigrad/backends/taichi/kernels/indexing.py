@@ -44,8 +44,7 @@ def _broadcast_index(b: Any, dim: int, ndim: int) -> Any:
 
 
 def _index_slices(step: str, y: Any, x: Any, b: Any, dim: int) -> None:
-    """Call `gather_or_scatter` with an index of slices; a scattered x has the dimensions of the index in place of
-    `dim`."""
+    """Call `gather_or_scatter` with an index of slices. In a scattered x, the dimensions of the index replace `dim`."""
     target = x if step == "take" else y
     shape = (*target.shape[:dim], b.size, *target.shape[dim + 1 :])
     if step == "take":
@@ -116,7 +115,7 @@ def put_at(a: Any, b: Any, *, shape: Shape, dims: int) -> Any:
 
 
 def _scatter_add_planes(values: Any, indices: Any, shape: Shape, planes: int, count: int) -> Any:
-    """Scatter-add on entire planes, one core per plane, sequentially in memory order."""
+    """Scatter-add to entire planes. One core processes each plane, sequentially in memory order."""
     out = empty(shape, values.dtype)
     error_args = (
         ShapeError,
@@ -204,7 +203,8 @@ def repeat_interleave_backward(a: Any, *, count: int, repeats: Any, dim: int) ->
 
 
 def _repeat_indices(repeats: Any, count: int) -> Any:
-    """Return 0 to count - 1, each repeated `repeats` times: an int, or one count per index."""
+    """Return the indices 0 to count - 1, each repeated `repeats` times; `repeats` is an int, or has one count per
+    index."""
     if not isinstance(repeats, int):
         return copy_to_device(np.repeat(np.arange(count), repeats))
     return evaluate(
@@ -229,7 +229,7 @@ def as_strided_backward(a: Any, *, shape: Shape, own: Shape, size: Shape, stride
 
 
 def _disjoint_dims(size: Shape, stride: Shape) -> tuple[list[int], int]:
-    """Return the dimensions, ordered so that the first have strides too large to overlap, and how many those are."""
+    """Return the dimensions, starting with those whose strides are too large to overlap, and the number of these."""
     order = sorted(range(len(size)), key=lambda k: -abs(stride[k]))
     spans = [(size[k] - 1) * abs(stride[k]) for k in order]
     disjoint_count = 0
@@ -257,7 +257,7 @@ def last(b: Any, *, dim: int | None) -> Any:
 
 @kernel("nonzero", TAICHI)
 def nonzero(a: Any) -> Any:
-    """Count per chunk, compute the prefix sum of the counts, and let each chunk write from its offset."""
+    """Count per chunk, compute the prefix sum of the counts, and write the indices of each chunk from its offset."""
     a = as_contiguous(a)
     chunks = -(-a.size // TASK_ELEMENTS)
     ends = empty((chunks + 1,), np.int32)

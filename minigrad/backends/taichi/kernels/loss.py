@@ -103,8 +103,8 @@ def _sum_source(dtype: Any, target: str, mean: bool) -> tuple[str, str]:
 def _reduce_losses(losses: Any, weights: Any, classes: Any, ignore: int, mean: bool) -> Any:
     """Return the sum of the losses, or their mean, which also divides `weights` by the total weight.
 
-    If that is 0, the mean is nan, and so is `weights` at positions that are not ignored. One sequential loop suffices
-    for few losses; a GPU reduces many in parallel.
+    If the total weight is 0, the mean is nan, and so is `weights` at positions that are not ignored. Few losses are
+    summed in one sequential loop; a GPU reduces many in parallel.
     """
     if not source.VECTORIZED and losses.size > MAX_SERIAL:
         total, total_weight = [

@@ -3,8 +3,8 @@
 For each k, a tile loads vectors of columns of the right operand and broadcasts one element per row of the left one. It
 reads an operand in place if the layout allows it. Otherwise the operand is first packed into panels, in access order:
 the left one by the rows of a tile, the right one by vectors of columns. The k loop is blocked, so that the columns of a
-block stay in L1 for all rows of a chunk, and the chunk stays in L2 for all columns. For little work a tile gathers
-elements by their strides instead, since one launch is faster than three. If both operands are contiguous along k, as in
+block stay in L1 for all rows of a chunk, and the chunk stays in L2 for all columns. Small products gather elements by
+their strides instead, since one launch is faster than three. If both operands are contiguous along k, as in
 ``x @ w.T``, and packing is too expensive for the work, tiles accumulate vectors along k and reduce their lanes at the
 end. Tiny or non-float products are a plain reduction.
 """
@@ -52,14 +52,15 @@ __all__ = ["matmul", "tiled_matmul"]
 
 K_STEP = 4
 TILE_COSTS = {(8, 1): 1.0, (8, 2): 1.74, (8, 3): 2.36} if source.HAS_AVX512 else {(6, 1): 1.0, (4, 1): 0.8}
-"""The rows and vectors of a tile, and its cost relative to the first. Its accumulators have to fit in registers."""
+"""Maps the size of a tile, (rows, vectors), to its cost relative to the first. The accumulators have to fit in
+registers."""
 MAX_PLAIN = 4096  # maximum multiplications for which a single reduction launch is faster
 MAX_GATHERED = 2**16  # maximum multiplications for which gathering is faster than packing
-MAX_UNPACKED_ROWS = 64  # maximum rows for which packing the columns does not pay off
-MAX_UNPACKED_COLUMNS = 256  # maximum columns for which packing the rows does not pay off
+MAX_UNPACKED_ROWS = 64  # maximum rows for which columns are not worth packing
+MAX_UNPACKED_COLUMNS = 256  # maximum columns for which rows are not worth packing
 CACHE_BYTES = 2**20  # bytes that stay in the cache regardless of their layout
 CHUNK_BYTES = 2**18  # bytes of the left operand that are read for all columns, and stay in L2
-MAX_INNER = 1 << 14  # inner size of the partial products, accumulated in float64, of a product at least twice as deep
+MAX_INNER = 1 << 14  # inner size of partial products, accumulated in float64; only for a depth of at least twice this
 
 
 def _pack(
@@ -153,7 +154,7 @@ def _plan(
     dtype: Any, m: int, n: int, depth: int, count: int, misalignment_a: int, misalignment_b: int,
     batch_a: int, row_a: int, col_a: int, batch_b: int, row_b: int, col_b: int, biased: bool,
 ) -> ProductPlan:  # fmt: skip
-    """Plan `count` products (m, depth) @ (depth, n) with these strides; a misalignment is an address modulo LINE."""
+    """Plan `count` products (m, depth) @ (depth, n) with these strides. A misalignment is an address modulo LINE."""
     lanes, itemsize, work = LANES[dtype], dtype.itemsize, count * m * n * depth
     k_strides = (batch_a, row_a, batch_b, col_b)
     k_contiguous = col_a == row_b == 1 and not (
@@ -209,7 +210,7 @@ def _plan(
 
 
 def _collapse_batch(x: Any, batch: tuple[int, ...]) -> tuple[Any, int]:
-    """Broadcast the leading dimensions of `x` to `batch`, copying unless one stride steps through all of them.
+    """Broadcast the leading dimensions of `x` to `batch`, copying unless a single stride covers all of them.
 
     Return `x` and that stride, in elements.
     """

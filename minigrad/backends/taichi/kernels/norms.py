@@ -69,7 +69,7 @@ def _reshape_parameter(weight: Any, norm: Any) -> Any:
 
 
 def _normalise(a: Any, weight: Any, bias: Any, norm: Any) -> tuple[Any, Any, Any, Any]:
-    """Return the output, mean, variance and rstd; the last three keep their dimensions."""
+    """Return the output, mean, variance and rstd; the last three keep the reduced dimensions."""
     x = reshape(a, shape=norm.shape)
     mean = _mean_over_norm("mean", "a", (x,), norm) if norm.centred else full((), a.dtype)
     name, snippet, inputs = ("variance", "a - b", (x, mean)) if norm.centred else ("mean_square", "a", (x,))

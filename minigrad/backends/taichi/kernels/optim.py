@@ -1,7 +1,7 @@
 """In-place optimizer updates: one launch per parameter, fusing the parameter, its gradient and the optimizer state.
 
-An update is a few lines of Taichi source that read and assign the variables of its declaration. Code generation adds
-the loops for the memory layout, as in `source`. Values that change from step to step, such as the learning rate, are
+An update consists of a few lines of Taichi source that read and assign declared variables. Code generation adds the
+loops for the memory layout, as in `source`. Values that change from step to step, such as the learning rate, are
 arguments, so that each source is compiled once.
 """
 
@@ -28,10 +28,12 @@ from minigrad.core.shapes import broadcast_shapes
 
 __all__: list[str] = []
 
-VECTORISED = -1  # form of a kernel vectorised by 16; 0 is contiguous, a positive form is the number of dimensions
+VECTORISED = (
+    -1
+)  # kernel variant vectorised by 16. Variant 0 is for contiguous arrays; a positive one is a number of dimensions
 _kernels: dict[Any, Any] = ArchDict()
 
-MAX_SERIAL = 1 << 17  # maximum elements for one core: updates are memory-bound, so a second core does not pay off
+MAX_SERIAL = 1 << 17  # maximum elements for one core: updates are memory-bound, so a second core is not worthwhile
 MOMENTS = "m = m + (grad - m) * one_minus_beta1\nv = v + (grad * grad - v) * one_minus_beta2\n"
 ADAM = f"{MOMENTS}p = p - m * step_size / (ti.sqrt(v) + eps)"
 AMSGRAD = f"{MOMENTS}w = ti.select(v < w, w, v)\np = p - m * step_size / (ti.sqrt(w) + eps)"
@@ -156,7 +158,8 @@ Update = Callable[..., tuple[str, dict[str, float]]]
 
 
 def _register(name: str, state_names: str) -> Callable[[Update], Update]:
-    """Register the kernel of an update, given as a function from attributes to source lines and their scalars."""
+    """Register the kernel of an update. It is given as a function that maps attributes to source lines and their
+    scalars."""
     names = ("p", "grad", *state_names)
 
     def register(update: Update) -> Update:
@@ -171,7 +174,8 @@ def _register(name: str, state_names: str) -> Callable[[Update], Update]:
 
 
 def _first_lines(weight_decay: float, maximize: bool, keep: float | None = None) -> Any:
-    """Return the first lines, the sign of the gradient and weight decay, and their scalars, omitting no-ops.
+    """Return the first lines, which apply the sign of the gradient and weight decay, and their scalars. No-ops are
+    omitted.
 
     Decoupled weight decay multiplies the parameter by `keep`.
     """
@@ -207,7 +211,7 @@ def _with_moments(
     decoupled: bool,
     maximize: bool,
 ) -> tuple[str, dict[str, float]]:
-    """Return an update with moving averages, of which `lines` are the main part."""
+    """Return an update with moving averages; `lines` are its main part."""
     first, decay_scalars = _first_lines(weight_decay, maximize, 1 - lr * weight_decay if decoupled else None)
     return first + lines, {**decay_scalars, "one_minus_beta1": 1 - beta1, "one_minus_beta2": 1 - beta2, **scalars}
 

@@ -1,4 +1,4 @@
-"""Pooling and resampling. Integer tables pass the windows of each dimension to the kernels."""
+"""Pooling and resampling. The windows of each dimension are passed to the kernels as integer tables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def window_table(windows: tuple[range, ...]) -> Any:
 
 
 def _pool_source(name: str, beats: str, dtype: str, serial: bool) -> tuple[str, str]:
-    """Generate a kernel that scans windows row-major: the first of equal elements wins, and the last nan."""
+    """Generate a kernel that scans windows in row-major order. It selects the first of equal elements, but the last
+    nan."""
     array, table, places = (source.array_annotation(x) for x in (dtype, "int32", "int64"))
     code = f"""@ti.kernel
 def {name}_kernel(
@@ -99,7 +100,7 @@ def {name}_uniform_kernel(
 
 
 def make_pool_kernel(name: str, beats: str) -> Kernel:
-    """Return the kernel that takes the extremum of each window by a comparison, or its last nan, as in PyTorch."""
+    """Return the kernel that finds the extremum of each window by a comparison, or its last nan, as in PyTorch."""
 
     def pool(a: Any, *, windows: tuple[tuple[range, ...], ...]) -> tuple[Any, Any]:
         lead = a.ndim - len(windows)

@@ -1,4 +1,4 @@
-"""Counter-based random numbers, Philox4x32-10: the same streams, bit for bit, as on the device ``numpy``.
+"""Counter-based random numbers (Philox4x32-10). The streams are bitwise identical to those on the device ``numpy``.
 
 One block of the generator is four 32-bit words: four 32-bit samples, or two 64-bit ones. Each block depends only on its
 index.
@@ -72,7 +72,8 @@ def _box_muller_source(real: str, count: int) -> str:
 
 @arch_cache()
 def _generator_kernel(kind: str, dtype: str, serial: bool) -> Any:
-    """Compile the generator of a kind, "uniform", "normal", "int" (in a range) or "bits" (all of int64), by blocks."""
+    """Compile the generator for a kind: "uniform", "normal", "int" (in a range) or "bits" (all of int64). It works by
+    blocks."""
     type_name = source.TAICHI_NAMES[dtype]
     if kind in ("uniform", "normal"):
         per_block = 4 if dtype == "float32" else 2
@@ -138,7 +139,8 @@ def random_permutation(*, key: int, offset: int, count: int) -> Any:
 
 @kernel("random_choice", TAICHI)
 def random_choice(a: Any, *, key: int, offset: int, count: int, replacement: bool) -> Any:
-    """Sample indices into the last dimension, with probabilities proportional to `a`, the same as on ``numpy``."""
+    """Sample indices into the last dimension, with probabilities proportional to `a`. The samples are those of
+    ``numpy``."""
     size = a.shape[-1]
     weights = as_contiguous(a).reshape(-1, size)
     lines = len(weights)

@@ -1,4 +1,4 @@
-"""Reduction kernels, sums, means, extrema and norms: each is a snippet, a combiner and an epilogue."""
+"""Reduction kernels: sums, means, extrema and norms. Each consists of a snippet, a combiner and an epilogue."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def mean(a: Any, *, dim: Sequence[int], keepdim: bool) -> Any:
 def var(a: Any, *, dim: Sequence[int], correction: float, keepdim: bool, epilogue: str = "s / dof") -> Any:
     count = product(a.shape[k] for k in dim)
     scalars, takes_root = {"dof": float(max(count - correction, 0))}, "sqrt" in epilogue
-    # The root may be in range even if the square is not.
+    # The root may be in range even if the square is out of range.
     combine_and_snippet = ("squares", "a - b") if takes_root else ("sum", "(a - b) * (a - b)")
     if a.dtype == np.float64 or current_target().lacks_float64 or count <= 1:
         inputs = (a, mean(a, dim=dim, keepdim=True))

@@ -27,7 +27,7 @@ from minigrad.core.shapes import broadcast_shapes
 __all__ = ["reduce_snippet"]
 
 CHUNK_SIZE = 8192  # minimum elements per partial result
-MAX_SPLIT_OUTPUTS = 64  # more results than this keep all cores busy in a single launch
+MAX_SPLIT_OUTPUTS = 64  # maximum results to split into chunks; more keep all cores busy in a single launch
 MIN_GPU_CHUNK, MAX_GPU_THREADS = 64, 1 << 18  # on a GPU: minimum elements per partial result, and maximum threads
 
 # On the CPU a chunk is contiguous. On a GPU it is strided, so that adjacent threads read adjacent elements (coalesced).
@@ -36,7 +36,7 @@ CHUNK_LOOPS = {
     False: "        chunk = i % chunks\n        for iteration in range((count - chunk + chunks - 1) // chunks):\n"
     "            r = chunk + iteration * chunks\n",
 }
-# Without float64, sum groups of eight and then the group sums, which loses less precision than one long sum.
+# Without float64, sum groups of eight elements, then the group sums, which is more accurate than one long sum.
 BLOCKED_SUM = (
     "            block_sum = block_sum + x\n            if iteration % 8 == 7:\n                s = s + block_sum\n"
     "                block_sum = block_sum - block_sum\n"
@@ -52,8 +52,8 @@ COMBINERS = {
 
 
 def _identity(combine: str, dtype_name: str) -> str:
-    """Return the identity of a combiner: for an integer extremum the limit of the dtype. (Taichi has no literal for the
-    minimum of a signed dtype.)"""
+    """Return the identity element of a combiner. For an integer extremum this is the limit of the dtype. (Taichi has no
+    literal for the minimum of a signed dtype.)"""
     if combine not in ("max", "min") or dtype_name.startswith("float"):
         return COMBINERS[combine][1]
     if dtype_name == "bool":
@@ -65,7 +65,7 @@ def _identity(combine: str, dtype_name: str) -> str:
 
 
 class ReductionStep(NamedTuple):
-    """A launch: the kernel, the shape and dtype of its result, and its scalar arguments after the arrays."""
+    """A launch: the kernel, the shape and dtype of its result, and the scalar arguments that follow the arrays."""
 
     kernel: Any
     shape: tuple[int, ...]
@@ -141,7 +141,8 @@ def _make_plan(
 
 
 class ReductionWalk(NamedTuple):
-    """The iteration space: sizes, and strides per array, of the outer (kept) and the inner (reduced) dimensions."""
+    """The iteration space: the sizes of the outer (kept) and the inner (reduced) dimensions, and their strides in each
+    array."""
 
     outer: list[int]
     outer_steps: list[list[int]]
@@ -163,7 +164,7 @@ class Reduction(NamedTuple):
 
 
 def _plan_steps(spec: Reduction, walk: ReductionWalk, in_vectors: bool) -> list[ReductionStep]:
-    """Plan one launch, or two: over chunks, and over their partial results."""
+    """Plan one launch, or two: the first over chunks, the second over their partial results."""
     outs, count = product(walk.outer), product(walk.inner)
     lines, cut = _line_layout(spec, walk) if in_vectors else None, None
     if in_vectors and lines is None and len(walk.outer) == 1 and len(walk.inner) == 2:
@@ -203,7 +204,7 @@ def _plan_steps(spec: Reduction, walk: ReductionWalk, in_vectors: bool) -> list[
 
 
 def _combine_spec(spec: Reduction, first: Reduction) -> Reduction:
-    """Return the reduction of the partial results of `first`."""
+    """Return the specification of the reduction over the partial results of `first`."""
     combine = "sum" if spec.combine == "squares" else spec.combine
     return spec._replace(name=f"{spec.name}_combine", combine=combine, snippet="a", types=(first.dtype,))
 
@@ -242,14 +243,15 @@ def _plan_runs(spec: Reduction, walk: ReductionWalk) -> list[ReductionStep] | No
 
 
 def _chunk_count(outs: int, count: int) -> int:
-    """Return the number of chunks per reduction of `count` elements, where there are `outs` reductions."""
+    """Return the number of chunks into which each of `outs` reductions of `count` elements is split."""
     if source.VECTORIZED:
         return -(-count // CHUNK_SIZE) if outs <= MAX_SPLIT_OUTPUTS and count > 2 * CHUNK_SIZE else 1
     return max(1, min(-(-count // MIN_GPU_CHUNK), MAX_GPU_THREADS // max(outs, 1))) if count > 2 * MIN_GPU_CHUNK else 1
 
 
 class LineLayout(NamedTuple):
-    """A layout in rows, or else in columns, and what each array has of a line: all elements, one, or one row."""
+    """A layout in rows or in columns. `roles` states which elements of a line each array has: all, one, or one per
+    position."""
 
     rows: bool
     roles: tuple[str, ...]

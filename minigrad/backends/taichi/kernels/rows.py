@@ -31,8 +31,8 @@ Shape = tuple[int, ...]
 def run_lines(name: str, body: str, shape: Shape, dim: int, y: Any, others: Mapping[str, Any]) -> None:
     """Run `body` for each line of `shape` along `dim`.
 
-    The body refers to the contiguous arrays `y`, the first result, and `others` by their names with a "_" appended, to
-    scalars in `others` by their names, and to the length of a line as `n`.
+    The body refers to the contiguous arrays, `y`, which is the first result, and those in `others`, by their names
+    followed by "_"; to scalars in `others` by their names; and to the length of a line as `n`.
     """
     lines = prod(shape[:dim]) * prod(shape[dim + 1 :])
     if not lines:

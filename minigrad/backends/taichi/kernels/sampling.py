@@ -1,4 +1,4 @@
-"""Grid sampling: images at points between pixels, with zeros outside the image."""
+"""Grid sampling: interpolation of images at points between pixels. Images are 0 outside their bounds."""
 
 from __future__ import annotations
 

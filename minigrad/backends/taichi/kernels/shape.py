@@ -1,4 +1,4 @@
-"""Kernels that rearrange elements. Views are NumPy's, since strides do not depend on the device."""
+"""Kernels that rearrange elements. Views are created by NumPy, since strides do not depend on the device."""
 
 from __future__ import annotations
 

@@ -109,11 +109,11 @@ def _make_plan(name: str, snippet: str, inputs: Sequence[Any], y: Any) -> tuple[
 
 
 class LineSpec(NamedTuple):
-    """The computation of a line: `result`, a source expression evaluated for each element.
+    """The computation of a line. `result` is a source expression evaluated for each element.
 
-    It refers to elements of the arrays, to per-line values, and to "normalizer": `finish` applied to s64, the sum of
-    the expression `summand` over the line. In `summand`, "row_max" is the maximum of a. If `store_summand`, the summand
-    is stored as x.
+    The expression refers to elements of the arrays, to per-line values, and to "normalizer". The latter is the
+    expression `finish` of s64, the sum of the expression `summand` over the line. In `summand`, "row_max" is the
+    maximum of a. If `store_summand`, the summand is stored as x.
     """
 
     result: str
@@ -250,7 +250,7 @@ def has_vector_columns(a: Any, dim: int) -> bool:
 
 
 def has_vector_rows(a: Any, dim: int) -> bool:
-    """Return whether lines of `a` along `dim` are rows worth vectorising."""
+    """Return whether lines of `a` along `dim` are rows long enough to vectorise."""
     return bool(
         dim == a.ndim - 1
         and a.shape[dim] >= MIN_ROW_LENGTH

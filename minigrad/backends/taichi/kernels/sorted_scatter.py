@@ -1,7 +1,8 @@
-"""Deterministic scatter and scatter-add on a GPU: sort by index, so that one thread handles each destination.
+"""Deterministic scatter and scatter-add on a GPU, by sorting the indices, so that one thread handles each destination.
 
-A CPU core scatters elements sequentially. The threads of a GPU would collide, and atomics add in no fixed order. The
-indices are therefore sorted stably, and a binary search finds the segment of each destination.
+A CPU core scatters elements sequentially. On a GPU, writes of different threads would collide, and the order of atomic
+additions is not fixed. The indices are therefore sorted stably, and a binary search finds the segment of each
+destination.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["scatter_by_sorting"]
 def scatter_by_sorting(step: str, y: Any, x: Any, b: Any, shape: tuple[int, ...], dim: int, error_flag: Any) -> None:
     """Scatter ("put") or scatter-add ("add") `x` to `y` at index `b` along `dim`; x and b broadcast to `shape`.
 
-    An index out of range is skipped, and sets the flag `error_flag`.
+    An index out of range is skipped, and `error_flag` is set.
     """
     size = y.shape[dim]
     rest = [k for k in range(len(shape)) if k != dim]
@@ -87,6 +88,6 @@ def _compile_kernel(step: str, dtype: str, key: str, dims: int) -> Any:
         f"        begin = {' + '.join(f'i{k} * x{k}' for k in each)}\n        s = y_[target]\n"
         f"        for k in range({'first' if step == 'add' else 'ti.max(first, last - 1)'}, last):\n"
         f"            x = x_[begin + ti.cast(permutation_[k], ti.i32) * x_stride]\n            s = {update}\n"
-        "        if first < last:\n            y_[target] = s\n"  # a line may alias another if it adds nothing
+        "        if first < last:\n            y_[target] = s\n"  # a line without additions may alias another
     )
     return get_kernel(f"{name}_sorted", code, "aaaa" + "i" * len(size_names))

@@ -1,9 +1,9 @@
 """Stable sorting. nan sorts as the largest value.
 
-A 32-bit key and its index form a unique 64-bit int, a *pair*, with the order of the keys. Short lines are merge sorted.
-Long lines are radix sorted in chunks, by the base-256 digits of their keys, and adjacent chunks are then merged. The
-output of a merge is split into independent pieces, whose start in both inputs is found by binary search (merge path).
-64-bit keys are sorted by their low halves and then, stably, by their high halves.
+A 32-bit key and its index are packed into a unique 64-bit int, a *pair*, which sorts by key. Short lines are merge
+sorted. Long lines are radix sorted in chunks, by the base-256 digits of their keys, and adjacent chunks are then
+merged. The output of a merge is split into independent pieces. Binary search finds the start of each in both inputs
+(merge path). 64-bit keys are sorted by their low halves and then, stably, by their high halves.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ RUN_LENGTH = 8  # pairs per run of the insertion sort
 MIN_RADIX_LENGTH = 512  # minimum length of a line for the radix sort
 CHUNK_LENGTH = 32768  # pairs per radix sort chunk: they fit in the cache
 MERGE_LENGTH = 8192  # pairs per merge task
-GPU_MERGE_LENGTH = 64  # the same per GPU thread
+GPU_MERGE_LENGTH = 64  # pairs per piece of a merge by one GPU thread
 _MAX_PAIR, _INDEX_MASK = "ti.i64(9223372036854775807)", "ti.i64(4294967295)"
 
 
 def _float_key(bits: int, max_int: str, zero: str) -> str:
-    """Return an expression that maps floats to ints in the same order: -0, which would be -1, to 0, and nan last."""
+    """Return an expression that maps floats to ints in the same order. It maps -0 to 0 rather than -1, and sorts nan
+    last."""
     plain = f"ti.bit_cast(a, ti.i{bits})"
-    # flip all bits of negative floats but the sign, arithmetically, since CUDA compilers miscompile `^` here
+    # flip all bits of negative floats except the sign; by arithmetic, since CUDA compilers miscompile `^` here
     ordered = f"ti.select({plain} < 0, ti.i{bits}(-2) - {max_int} - {plain}, {plain})"
     return f"ti.select((a == a) == 0, {max_int}, ti.select({ordered} == -1, {zero}, {ordered}))"
 
@@ -46,7 +47,7 @@ _HALVES = {  # the halves of a 64-bit key, each as a signed int
 
 
 def argsort_lines(a: Any, descending: bool = False) -> Any:
-    """Return the int64 indices that sort lines, (lines, elements), of the same shape."""
+    """Return the int64 indices that sort each line of an array of shape (lines, elements), in the same shape."""
     a = as_contiguous(a)
     key = _KEYS.get(a.dtype.name, "a")
     if a.itemsize < 8:
@@ -97,7 +98,7 @@ def _sort_pairs(pairs: Any) -> Any:
 
 
 def _merge_runs(pairs: Any, workspace: Any, run: int, serial: bool) -> Any:
-    """Merge the sorted runs, of `run` pairs, of each line; `workspace` is a workspace of the same shape."""
+    """Merge the sorted runs of each line, which have `run` pairs each. `workspace` has the same shape as `pairs`."""
     lines, count = pairs.shape
     while run < count:
         piece = min(MERGE_LENGTH if source.VECTORIZED else GPU_MERGE_LENGTH, 2 * run)
@@ -150,8 +151,8 @@ _PAIRS = source.array_annotation("int64")
 
 @arch_cache()
 def _merge_sort_kernel(serial: bool) -> Any:
-    """Compile the merge sort of short lines: insertion sort of runs, then merging, between x and y; after an odd number
-    of rounds the result is in y."""
+    """Compile the merge sort of short lines: runs are sorted by insertion, then merged back and forth between x and y.
+    After an odd number of rounds the result is in y."""
     code = f"""{_MERGE}@ti.kernel
 def merge_sort_kernel(x_: {_PAIRS}, y_: {_PAIRS}, lines: ti.i32, count: ti.i32):
 {source.SERIALIZE * serial}    for i in range(lines):
@@ -175,7 +176,7 @@ def merge_sort_kernel(x_: {_PAIRS}, y_: {_PAIRS}, lines: ti.i32, count: ti.i32):
     return get_kernel("merge_sort", code, "aaii")
 
 
-# Scatter pairs by digit; `counts` holds the next position of each digit.
+# Scatter pairs by digit; `counts` contains the next position for each digit.
 _SCATTER_DIGITS = """@ti.func
 def scatter_digits(y: ti.template(), x: ti.template(), counts: ti.template(), low, high, bucket_start, shift, flip):
     for k in range(low, high):
@@ -191,7 +192,8 @@ def scatter_digits(y: ti.template(), x: ti.template(), counts: ti.template(), lo
 
 @arch_cache()
 def _radix_sort_kernel(serial: bool) -> Any:
-    """Compile the LSD radix sort of the chunks of a line, by the four digits of the keys; it skips constant digits."""
+    """Compile the LSD radix sort of the chunks of a line, by the four digits of the keys. Constant digits are
+    skipped."""
     code = f"""{_SCATTER_DIGITS}@ti.kernel
 def radix_sort_kernel(
     x_: {_PAIRS}, y_: {_PAIRS}, counts_: {source.array_annotation("int32")}, lines: ti.i32, chunks: ti.i32,
@@ -231,7 +233,7 @@ def radix_sort_kernel(
 
 @arch_cache()
 def _merge_kernel(serial: bool) -> Any:
-    """Compile the merge of adjacent sorted runs, of `run` pairs, from x to y, in pieces within two runs."""
+    """Compile the merge of adjacent sorted runs of `run` pairs from x to y. Each piece is within one pair of runs."""
     code = f"""{_MERGE}@ti.kernel
 def merge_runs_kernel(
     y_: {_PAIRS}, x_: {_PAIRS}, lines: ti.i32, pieces: ti.i32, count: ti.i32, run: ti.i32, piece: ti.i32
@@ -262,7 +264,7 @@ def _to_lines(a: Any, dim: int) -> Any:
 
 
 def _from_lines(lines: Any, shape: tuple[int, ...], dim: int) -> Any:
-    """Return rows as an array of `shape`, in which they are the lines along `dim`."""
+    """Return an array of `shape` whose lines along `dim` are these rows."""
     rest = [n for k, n in enumerate(shape) if k != dim]
     out = np.moveaxis(lines.reshape(*rest, shape[dim]), -1, dim)
     return as_contiguous(out)

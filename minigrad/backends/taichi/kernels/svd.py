@@ -1,10 +1,10 @@
 """Singular value decomposition by one-sided Jacobi rotations of pairs of rows, until all are orthogonal: Hestenes 1958;
 Golub, Van Loan, "Matrix Computations", 8.6.3.
 
-The rotations also apply to an identity appended to the rows. In the end the norms of the rows are the singular values,
-their directions the singular vectors on one side, and the rotated identity holds those on the other side. The smaller
-size is the number of rows. Each thread processes one matrix, in float64, scaled to elements up to 1 so that squares do
-not overflow.
+The rotations also apply to an identity matrix appended to the rows. At the end, the norms of the rows are the singular
+values, their directions are the singular vectors on one side, and the rotated identity contains those on the other
+side. The number of rows is the smaller size of the matrix. Each thread processes one matrix, in float64, scaled to
+elements up to 1 so that squares do not overflow.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__: list[str] = []
 
 MAX_SWEEPS = 60  # maximum sweeps over all pairs: ten suffice, unless rows are almost equal
 
-# y has rows of `size` elements with `count` more of the identity appended; s receives their norms.
+# Each row of y has `size` elements of the matrix, then `count` of the identity. The norms are written to s.
 _ROTATE = """        start = t * count * (size + count)
         width = size + count
         rotated = 1

@@ -1,10 +1,10 @@
-"""A scalar graph as one kernel: a loop over runs of nodes of one kind, with an inner loop of the snippet of each kind.
+"""A scalar graph as a single kernel: a loop over runs of nodes of the same kind, with an inner loop for each kind.
 
-One core computes a single sample. Many samples are distributed over the cores in chunks of `CHUNK`. A core processes
-a chunk in blocks of `BLOCK` samples, in its own rows, which stay in its cache however many samples there are; backward
-therefore recomputes the forward pass. Loops over a block have a fixed length, which compiles in a third of the time;
-the last block is padded with its last sample. Runs execute in order, or in reverse order backward, and chunk sums are
-added in order, so that results are bitwise independent of the number of cores.
+One core computes a single sample. Many samples are distributed over the cores in chunks of `CHUNK`. A core processes a
+chunk in blocks of `BLOCK` samples, in its own rows, which stay in its cache for any number of samples; the backward
+pass therefore recomputes the forward pass. Loops over a block have a fixed length, which reduces the compile time to a
+third; the last block is padded with its last sample. Runs execute in order (in reverse order in the backward pass), and
+chunk sums are added in order, so that results are bitwise independent of the number of cores.
 """
 
 from __future__ import annotations
@@ -48,26 +48,29 @@ _SIZE_NAMES = {
 }
 
 Kind = tuple[str, int, str, tuple[str | None, ...], tuple[bool, ...]]
-"""The op name, the number of rows it reads, its snippet, a gradient snippet per row, and which rows are shared."""
+"""The name of the operation, the number of rows that it reads, its snippet, a gradient snippet per row, and which rows
+are shared."""
 
 
 @kernel("tape_forward", TAICHI)
 def tape_forward(leaf_values: Any, *, program: Any, out: Any = None) -> Any:
-    """Compute all nodes of `program` into `out`. Its first rows hold `leaf_values`, the leaves and constants."""
+    """Compute all nodes of `program` into `out`. The first rows of `out` contain `leaf_values`, the leaves and
+    constants."""
     _launch("tape_forward", program, (out, program.operands, program.runs), ())
     return out
 
 
 @kernel("tape_backward", TAICHI)
 def tape_backward(value: Any, *, program: Any, out: Any = None) -> Any:
-    """Accumulate the gradients of all operands into `out`, which holds the gradients of the outputs."""
+    """Accumulate the gradients of all operands into `out`, which already contains the gradients of the outputs."""
     _launch("tape_backward", program, (value, program.operands, program.runs, out), ())
     return out
 
 
 @kernel("tape_batch", TAICHI)
 def tape_batch(value: Any, columns: Any, *, program: Any, out: Any = None) -> Any:
-    """Compute the outputs, (outputs, samples), from shared values and the `columns` of fed leaves, (fed, samples)."""
+    """Compute the outputs, of shape (outputs, samples), from shared values and the `columns` of the fed leaves, of
+    shape (fed, samples)."""
     arguments = (value, program.operands, program.runs, columns, program.outputs, _rows(program), out)
     _launch("tape_batch", program, arguments, _counts(program, columns, 0))
     return out
@@ -75,7 +78,8 @@ def tape_batch(value: Any, columns: Any, *, program: Any, out: Any = None) -> An
 
 @kernel("tape_batch_backward", TAICHI)
 def tape_batch_backward(value: Any, columns: Any, seeds: Any, *, program: Any, out: Any = None) -> Any:
-    """Compute the gradients of the leaves, in rows as of `value`, summed over samples, from those of the outputs."""
+    """Compute the gradients of the leaves, summed over samples, from those of the outputs. The rows are those of
+    `value`."""
     sums = empty((-(-columns.shape[1] // CHUNK), len(out)), np.float64)
     sums.view(np.ndarray).fill(0.0)
     shared_arguments = (value, program.operands, program.runs, columns, program.outputs, _rows(program), program.fed)
@@ -130,7 +134,8 @@ def generate_source(name: str, kinds: tuple[Kind, ...]) -> str:
 
 
 def _snippet_function(name: str) -> str:
-    """Return a snippet as a Taichi function, with operands and attributes in their order of occurrence."""
+    """Return the source of a snippet as a Taichi function. Its parameters are the operands and attributes, in order of
+    occurrence."""
     params = ", ".join(dict.fromkeys(_NAME_PATTERN.findall(_SNIPPETS[name])))
     return f"@ti.func\ndef {name}_of({params}):\n    return {cast_literals(_SNIPPETS[name], 'f64')}\n\n\n"
 
@@ -176,7 +181,8 @@ for k in range(count_outputs):
 
 
 def _run_loop(kinds: tuple[Kind, ...], name: str, rows: str, grads: str) -> str:
-    """Generate the loop over runs; `rows` and `grads` name the arrays of a block, and are empty for a single sample."""
+    """Generate the loop over runs. `rows` and `grads` are the names of a block's arrays, or empty for a single
+    sample."""
     is_backward = name == "tape_backward"
     body = "".join(f"{x} = runs[4 * run + {k}]\n" for k, x in enumerate(("kind", "first", "nodes", "operand_start")))
     for kind_index, kind in enumerate(kinds):
@@ -192,7 +198,8 @@ def _run_loop(kinds: tuple[Kind, ...], name: str, rows: str, grads: str) -> str:
 def _operand_lines(
     kind: Kind, expression: str, extra_slots: Sequence[int], is_batched: bool
 ) -> tuple[list[str], list[str], list[str]]:
-    """Generate lines that locate the rows of a node, that load shared values, and that load values of a sample."""
+    """Generate three groups of lines, which locate the rows of a node, load shared values, and load the values of a
+    sample."""
     _, row_count, _, _, shared = kind
     named_slots = [k for k in range(row_count) if re.search(rf"\b{LETTERS[k]}\b", expression)]
     offset_lines: list[str] = []

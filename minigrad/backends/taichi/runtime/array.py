@@ -1,4 +1,5 @@
-"""Arrays with Taichi's kernels as operators: NumPy arrays in shape, strides and views, over pooled blocks of memory.
+"""Arrays whose operators run Taichi kernels. Their shapes, strides and views are NumPy's; their memory is pooled
+blocks.
 
 On the device ``cpu`` a block is host memory, aligned to 64 bytes and a multiple of that size, so that kernels may load
 vectors of sixteen elements; `buffers` defines the blocks of GPUs. A block returns to its pool when no array uses it.
@@ -47,7 +48,7 @@ __all__ = [
     "target",
 ]
 
-TAICHI = "taichi"  # the registry's name for Taichi's kernels on every architecture
+TAICHI = "taichi"  # the name under which Taichi's kernels are registered, on every architecture
 DOUBLE, FLOAT = np.dtype(np.float64), np.dtype(np.float32)
 CACHE_LINE = 64  # bytes of a cache line, and of a vector of sixteen float32
 
@@ -72,8 +73,8 @@ def block_of(array: Any) -> Any:
 class Pool:
     """Free memory, by size.
 
-    It takes no lock: garbage collection frees blocks at any point of any thread. Each update is one statement without a
-    call, during which Python neither switches threads nor collects garbage.
+    The pool uses no lock, since garbage collection may free blocks at any point of any thread. Each update is a single
+    statement without a call, during which Python neither switches threads nor collects garbage.
     """
 
     def __init__(self, limit: int = 1 << 28) -> None:
@@ -96,8 +97,8 @@ class Pool:
         return block
 
     def size_of(self, count: int) -> int:
-        """Return the size of a block for `count` bytes: full cache lines; above 4 KiB a power of two or 1.5 times one;
-        above 4 GiB a multiple of 64 KiB."""
+        """Return the size of a block for `count` bytes: a multiple of the cache line size; above 4 KiB, a power of two
+        or 1.5 times a power of two; above 4 GiB, a multiple of 64 KiB."""
         if count <= 4096 or count > 1 << 32:
             line = CACHE_LINE if count <= 4096 else 1 << 16
             return -(-count // line) * line or CACHE_LINE
@@ -130,7 +131,7 @@ class Pool:
     def clear(self) -> None:
         """Release free memory to the operating system."""
         for size, entries in tuple(self._free.items()):
-            with contextlib.suppress(IndexError):  # another thread may take the last entry
+            with contextlib.suppress(IndexError):  # another thread may remove the last entry
                 while True:
                     entries.pop()
                     self.free_bytes -= size
@@ -152,7 +153,7 @@ def dispatch_kernel(device: str, name: str, *operands: Any) -> Any:
 
 
 class TaichiArray(np.ndarray):
-    """An array whose operators dispatch to operations of the table on its device, `device_name`."""
+    """An array whose operators dispatch to the registered operations on its device, `device_name`."""
 
     device_name = ""
     address = 0  # the data address if `empty` allocated the array; 0 for views, which compute it
@@ -215,7 +216,7 @@ class Target(NamedTuple):
     to_numpy: Callable[[Any], Any]
     """Returns the elements of such an array as a NumPy array."""
     block: type[PoolBlock] = PoolBlock
-    """The type of its memory."""
+    """The type of the arrays' memory."""
     lacks_float64: bool = False
     """Whether float64 is unsupported, so that kernels use float32 in its place."""
 
@@ -314,21 +315,22 @@ def reshape_owned(array: Any, shape: tuple[int, ...]) -> Any:
 
 
 def owned_bytes(view: Any) -> int:
-    """Return the size in bytes of the array that `empty` allocated for a view, which owns full cache lines; else 0."""
+    """Return the size in bytes of the array, allocated by `empty` in full cache lines, of which `view` is a view; else
+    0."""
     base = view.base
     return base.nbytes if base.__class__ is CpuArray and base.address else 0
 
 
 def check_view(view: Any, sample: Any) -> Any:
-    """Return a NumPy view as the type of `sample`. Raises if it has more elements than the limit."""
+    """Return a NumPy view as an array of the type of `sample`. Raises if the view has more elements than the limit."""
     if view.size > MAX_ELEMENTS:
         check_count(view.shape, sample.device_name)
     return view.view(sample.__class__)
 
 
 def share_numpy(array: Any) -> Any:
-    """Return a NumPy array as one on the device ``cpu`` that shares its memory. It is copied if its extent exceeds the
-    range of indices, or if its strides are not multiples of the item size."""
+    """Return an array on the device ``cpu`` that shares the memory of a NumPy array. The memory is copied if its extent
+    exceeds the range of indices, or if the strides are not multiples of the item size."""
     check_count(array.shape, CpuArray.device_name)
     extent = sum([abs(by) * (n - 1) for by, n in zip(array.strides, array.shape, strict=True)])
     if array.size and (extent // array.itemsize > MAX_ELEMENTS or any(by % array.itemsize for by in array.strides)):
@@ -337,12 +339,13 @@ def share_numpy(array: Any) -> Any:
 
 
 def address_argument(x: Any) -> tuple[int, int, int]:
-    """Return the kernel argument for an array whose size the kernel knows."""
+    """Return the kernel argument for an array whose size is not passed to the kernel."""
     return x.address or x.__array_interface__["data"][0], 1, 1
 
 
 def array_argument(x: Any) -> tuple[Any, ...]:
-    """Return the kernel argument for a contiguous array: address, element count, bytes; on a GPU also its block."""
+    """Return the kernel argument for a contiguous array: its address, number of elements and bytes, and on a GPU its
+    block."""
     if target is CPU:
         return x.address or x.__array_interface__["data"][0], x.size, x.nbytes
     return x.address or x.__array_interface__["data"][0], x.size, x.nbytes, block_of(x)

@@ -1,9 +1,9 @@
 """Arrays on a GPU: NumPy shapes and strides over host memory that stays empty until elements are read.
 
-A *block* is a buffer on the GPU and as many bytes of host memory, initially untouched. An array appears to lie in the
-host memory, so that views are NumPy views, and its offset there is its offset in the buffer. The elements of a block
-are in one of the two or in both: they are uploaded when a kernel first reads them, downloaded when the host reads them,
-and not copied again until a kernel writes to them.
+A *block* is a buffer on the GPU and host memory of the same size, initially untouched. An array is a NumPy array over
+the host memory, so that views are NumPy views; its offset there is also its offset in the buffer. The elements of a
+block are in the buffer, in host memory, or in both: they are uploaded when a kernel first reads them, downloaded when
+the host reads them, and not copied again until a kernel writes to them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from minigrad.core.storage import add_transfer
 
 __all__ = ["ARRAYS", "POOLS", "GpuArray", "GpuBlock", "copy_from_numpy", "copy_to_numpy"]
 
-# One side is passed as an address of host memory, the other as its buffer. Both are named like external arrays.
+# The host memory is passed as an address, and the other array as a buffer. Both are named like external arrays.
 _COPY = """@ti.kernel
 def {name}_kernel(y_: {words}, x_: {words}, count: ti.i32):
     for i in range(count):
@@ -43,14 +43,14 @@ def {name}_kernel(y_: {words}, x_: {words}, count: ti.i32):
 """
 
 
-LARGE_BUFFER = 1 << 33  # bytes from which a buffer is counted in words of eight bytes
+LARGE_BUFFER = 1 << 33  # minimum bytes of a buffer that is copied in words of eight bytes
 _OUT_OF_MEMORY = re.compile("out.of.memory|allocate_memory", re.IGNORECASE)  # out-of-memory errors of CUDA and Vulkan
 _EMPTY_KERNEL = Kernel("nothing", "@ti.kernel\ndef nothing_kernel(n: ti.i32):\n    pass\n", "i")
 _context_state = threading.local()  # the program whose context is current in this thread
 
 
 def _make_context_current(program: Any) -> None:
-    """Make the GPU context current in this thread. A launch does so, but allocations and copies do not."""
+    """Make the GPU context current in this thread. Launches do this themselves; allocations and copies do not."""
     if getattr(_context_state, "program", None) is not program:
         _EMPTY_KERNEL.launch_unobserved(0)
         _context_state.program = program
@@ -129,14 +129,14 @@ ARRAYS: dict[str, type[GpuArray]] = {
 
 
 class _HostMemory(np.ndarray):
-    """The host memory of a block. It references the buffer, since Python's garbage collector does not see the base of
-    an array: in a cycle it would free the buffer while the block returns it to the pool."""
+    """The host memory of a block. It references the buffer, since Python's garbage collector ignores the base of an
+    array: in a reference cycle, it would free the buffer while the block returns it to the pool."""
 
     buffer: Any = None
 
 
 class GpuBlock(PoolBlock):
-    """Bytes on the GPU, and the host memory that gives arrays in them an address."""
+    """Bytes on the GPU, and host memory, which provides the addresses of the arrays in the block."""
 
     pool: Any = None
     requested_bytes = 0  # the requested bytes, which are copied
@@ -157,9 +157,9 @@ class GpuBlock(PoolBlock):
     def _transfer(self, up: bool) -> None:
         """Copy the elements to the buffer or from it.
 
-        A Taichi kernel copies words of four bytes, or of eight for large blocks. On CUDA such a kernel uploads the host
-        memory before it runs and downloads it afterwards, in both directions, so the driver copies instead: a download
-        of 43 MB took 27 ms with the kernel, and takes 4 ms.
+        A Taichi kernel copies words of four bytes, or of eight for large blocks. On CUDA the driver copies instead,
+        since such a kernel would upload the host memory before it runs and download it afterwards, for either
+        direction: a download of 43 MB took 27 ms with the kernel, and takes 4 ms with the driver.
         """
         notify_host_access("copies")
         if driver.arch() == "cuda":
@@ -169,7 +169,7 @@ class GpuBlock(PoolBlock):
         add_transfer("up" if up else "down", self.requested_bytes)
 
     def _transfer_by_driver(self, up: bool) -> None:
-        """Copy by the driver, ordered after earlier launches."""
+        """Copy with the CUDA driver, after all earlier launches."""
         program = driver.ensure_started().program
         with lock:
             _make_context_current(program)
@@ -221,7 +221,8 @@ class GpuBlock(PoolBlock):
 
 
 def _mark_lost() -> None:
-    """Mark blocks after a restart of Taichi: elements only in buffers are lost, others are uploaded again on use."""
+    """Mark blocks after a restart of Taichi. Elements that were only in buffers are lost; others are uploaded again on
+    use."""
     for x in gc.get_objects():
         if issubclass(type(x), GpuBlock) and x.address:
             x.is_lost = x.on_device and not x.on_host

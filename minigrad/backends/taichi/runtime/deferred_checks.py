@@ -1,9 +1,9 @@
 """Deferred error checks in kernels, such as an index or a class out of range.
 
 A kernel cannot raise. It writes 1 to an error slot and continues without access out of bounds. On the device ``cpu``
-the slot is read after each launch. On a GPU that would synchronise each time, so the slot is read when elements are
-next copied to the host. Indices that the host still has are checked before the launch, so most errors are raised at
-their cause.
+the slot is read after each launch. On a GPU that would require a synchronisation each time, so the slot is read when
+elements are next copied to the host. Indices that the host still has are checked before the launch, so most errors are
+raised at their cause.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_SLOTS = 256
 
 
 class _ErrorSlots:
-    """The error slots of a thread, in one block of memory: all, and those not read since a launch."""
+    """The error slots of a thread, in one block of memory: all slots, and those not read since a launch."""
 
     def __init__(self) -> None:
         self.memory: Any = empty((MAX_SLOTS,), np.int32)
@@ -111,7 +111,8 @@ def check_slots() -> None:
 
 @contextlib.contextmanager
 def separate_slots() -> Iterator[None]:
-    """Give a recorded step its own error slots: another thread may replay it while this one computes eagerly."""
+    """Allocate separate error slots for a recorded step, which another thread may replay while this one computes
+    eagerly."""
     before, _slot_state.slots = _slot_state.slots, _ErrorSlots()
     try:
         yield
@@ -127,11 +128,11 @@ def clear_errors() -> None:
 def check_index(
     index: Any, size: int, kind: type[Exception], text: str, *args: Any, allowed: int | None = None
 ) -> None:
-    """Raise at once for an element of `index` outside [0, size), other than `allowed`, if the host has the elements."""
+    """If the host has the elements of `index`, raise at once for one outside [0, size) and other than `allowed`."""
     check_elements(index, lambda numbers: ((numbers < 0) | (numbers >= size)) & (numbers != allowed), kind, text, *args)
 
 
 def check_elements(x: Any, is_wrong: Callable[[Any], Any], kind: type[Exception], text: str, *args: Any) -> None:
-    """Raise at once for an element of an array on a GPU that is `is_wrong`, if the host has the elements."""
+    """If the host has the elements of a GPU array, raise at once for one for which `is_wrong` is true."""
     if x.__class__ is not CpuArray and block_of(x).on_host and is_wrong(x.view(np.ndarray)).any():
         raise kind(text.format(*args))

@@ -15,16 +15,16 @@ from minigrad.core.errors import DeviceError
 __all__ = ["ensure_cache_home", "remove_temporary_folders", "use_cache_folder"]
 
 FOLDER_VARIABLE = "TI_OFFLINE_CACHE_FILE_PATH"
-STALE_LOCK_SECONDS = 60  # seconds after which a lock is stale: Taichi holds it far shorter
+STALE_LOCK_SECONDS = 60  # seconds after which a lock is stale: Taichi keeps it for a much shorter time
 _temporary_folders: list[
     tempfile.TemporaryDirectory[str]
-] = []  # temporary folders in place of one that is not writable
+] = []  # temporary folders used because the configured folder is not writable
 
 
 def ensure_cache_home() -> None:
     """Set XDG_CACHE_HOME if HOME is not set either, since Taichi aborts the process without both.
 
-    Use the home folder in the password database; for a user without one, a temporary folder.
+    Use the home folder in the password database, or a temporary folder for a user without one.
     """
     if os.environ.get("HOME") or os.environ.get("XDG_CACHE_HOME") or os.name != "posix":
         return
@@ -42,7 +42,8 @@ def use_cache_folder(ti: Any) -> Iterator[None]:
     """Return a context in which Taichi starts with a writable cache folder. If the configured one is not writable, use
     a temporary folder: Taichi creates the folder at exit in any case, and crashes if it cannot.
 
-    A process that is killed while writing leaves Taichi's lock, which blocks all others; remove it if it is stale.
+    A process that is killed while writing leaves Taichi's lock behind, which blocks all other processes. Remove the
+    lock if it is stale.
     """
     configured = os.environ.get(FOLDER_VARIABLE)
     folder = str(configured or ti.lang.impl.default_cfg().offline_cache_file_path)

@@ -1,8 +1,8 @@
 """Lifecycle of Taichi: when it starts, for which architecture, and which callbacks are notified.
 
 Taichi supports one architecture per process. It starts on ``cpu`` and switches to a GPU when a tensor is first put
-there: ``cpu`` arrays are host memory, so only compiled kernels are lost, and recompiled. If the user calls ``ti.init``,
-minigrad computes on the architecture chosen there.
+there. Since ``cpu`` arrays are in host memory, only compiled kernels are lost, and these are recompiled. If the user
+calls ``ti.init``, minigrad computes on the architecture chosen there.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _restart_callbacks: list[Callable[[], None]] = []  # callbacks for another progr
 
 
 class _TaichiState:
-    """Taichi's module, our name of its architecture, its runtime and its program.
+    """Taichi's module, minigrad's name for its architecture, its runtime and its program.
 
     Each start of Taichi, by minigrad or the user, creates a new program and clears the previous runtime.
     """
@@ -112,7 +112,7 @@ def start(requested_arch: str | None = None) -> Any:
         running = _running_arch(ti)
         if not running or (running == "cpu" and requested_arch in GPUS):
             _init_taichi(ti, requested_arch or "cpu")
-            running = _running_arch(ti)  # an environment variable of Taichi may override the choice
+            running = _running_arch(ti)  # one of Taichi's environment variables may override the choice
         if requested_arch and running != requested_arch:
             raise DeviceError(
                 f"{requested_arch}: this process computes on {running}, and Taichi supports one GPU per process.\n"
@@ -145,7 +145,7 @@ def _import_taichi() -> Any:
 
 
 def _running_arch(ti: Any) -> str:
-    """Return the architecture that Taichi runs on, whoever started it; "" if it does not run."""
+    """Return the architecture that Taichi runs on, whether minigrad or the user started it; "" if it does not run."""
     if ti.lang.impl.get_runtime().prog is None:
         return ""
     name = ti.lang.impl.current_cfg().arch.name
@@ -172,7 +172,7 @@ def _init_taichi(ti: Any, requested_arch: str) -> None:
 
 @atexit.register
 def _reset_at_exit() -> None:
-    """Store compiled kernels for the next process, which Taichi does when its program ends normally."""
+    """Store compiled kernels for the next process, as Taichi does when its program ends normally."""
     if state.own_program is not None and not _is_forked and is_current() and state.program is state.own_program:
         with lock:
             state.own_program = state.program = None
@@ -182,7 +182,7 @@ def _reset_at_exit() -> None:
 
 @functools.cache
 def is_device_available(name: str) -> bool:
-    """Return whether this machine has the device and a Taichi that supports it."""
+    """Return whether this machine has the device, and the installed Taichi supports it."""
     try:
         ti = _import_taichi()
     except MissingPackageError:
@@ -211,7 +211,7 @@ def _has_cuda_gpu() -> bool:
 @contextlib.contextmanager
 def _preserve_float_state() -> Iterator[None]:
     """Return a context that preserves this thread's floating-point state: starting Taichi makes its thread flush
-    denormals to 0, also in NumPy. Taichi's own threads keep doing so, hence only serial loops keep denormals."""
+    denormals to 0, also in NumPy. Taichi's own threads still flush them, so only serial loops preserve denormals."""
     c = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
     saved = ctypes.create_string_buffer(64)  # sizeof(fenv_t) is at most 32
     c.fegetenv(saved)
@@ -222,7 +222,7 @@ def _preserve_float_state() -> Iterator[None]:
 
 
 def ensure_started() -> _TaichiState:
-    """Return the state of Taichi, and start it if it does not run."""
+    """Return the state of Taichi, starting it if it does not run."""
     if not is_current():
         start()
     return state

@@ -47,14 +47,14 @@ os.register_at_fork(after_in_child=_reset_kernels)
 
 
 class Kernel:
-    """Source in Taichi's Python as a callable of contiguous arrays and Python scalars.
+    """A kernel source in Taichi's Python, callable with contiguous arrays and Python scalars.
 
-    `kinds` has a letter per argument: "a" is an array, passed as address, number of elements and bytes, on a GPU also
-    with its block; "h" an array in host memory on every device; "p" an array of which the source takes only the
-    address; "i" an int, "f" a float. `launch` is the fast way to call the kernel: it is replaced when the kernel is
-    compiled and while there are listeners, so look it up for each call. With `is_long`, LLVM alone optimises the
-    source: Taichi's passes take a minute where LLVM takes a second, and gain nothing. `transformed` is given if the
-    source is already transformed for a GPU.
+    `kinds` has a letter per argument: "a" for an array, passed as its address, number of elements and bytes, and on a
+    GPU its block; "h" for an array in host memory on every device; "p" for an array passed as only its address; "i" for
+    an int; "f" for a float. `launch` is the fast way to call the kernel. It is replaced when the kernel is compiled and
+    while there are listeners, so look it up for each call. With `is_long`, the source is optimised only by LLVM:
+    Taichi's passes would take a minute where LLVM takes a second, without any gain. `transformed` is the source already
+    transformed for a GPU, if there is one.
     """
 
     __slots__ = ("_is_long", "_launcher", "_transformed", "kinds", "launch", "name", "source", "work")
@@ -80,7 +80,7 @@ class Kernel:
         self.launch(*args)
 
     def prepare(self) -> None:
-        """Compile the source now. Raises DeviceError if Taichi cannot."""
+        """Compile the source now. Raises DeviceError if Taichi cannot compile it."""
         ti = start()
         with lock:
             if self.launch == self._compile_and_launch:
@@ -164,8 +164,8 @@ def _compile_error_message(name: str, error: Exception) -> str:
 
 
 def _node_position(context: Any, node: Any) -> str:
-    """Return the position of a node in the source, as a message. Taichi's own function also wraps and marks the line,
-    for every node even without an error, which took 40% of the compile time."""
+    """Return a message with the position of a node in the source. Taichi's own function also wraps and marks the line,
+    for every node and even without an error, which took 40% of the compile time."""
     return f'File "{context.file}", line {node.lineno + context.lineno_offset}:\n{context.src[node.lineno - 1]}\n'
 
 
@@ -196,7 +196,7 @@ def observe_launches(listener: Callable[[Kernel], None]) -> contextlib.AbstractC
 
 @contextlib.contextmanager
 def observe_calls(listener: Callable[[Kernel, tuple[Any, ...]], None]) -> Iterator[None]:
-    """Like `observe_launches`, but pass the arguments too; scalars among them may be traced."""
+    """Like `observe_launches`, but also pass the arguments, whose scalars may be traced."""
     thread = threading.get_ident()
 
     def notify(kernel: Kernel, args: tuple[Any, ...]) -> None:
@@ -217,7 +217,7 @@ def observe_calls(listener: Callable[[Kernel, tuple[Any, ...]], None]) -> Iterat
 
 
 def _example_argument(annotation: Any) -> Any:
-    """Return an example of an annotated argument, to compile with."""
+    """Return an example value for an annotated argument, with which the kernel is compiled."""
     if not hasattr(annotation, "dtype"):
         return 1
     if hasattr(annotation.dtype, "n"):

@@ -1,8 +1,8 @@
-"""Recording: the kernels that a run of a step launches, with the memory that they use, so that it can be replayed.
+"""Recording of the kernels that a run of a step launches, with the memory that they use, so that it can be replayed.
 
-Recording executes the run. Each address that a kernel receives is classified by the memory that contains it: memory
-that existed before and persists, an argument, or memory allocated from the pool meanwhile. If the host reads or writes
-elements, a replay would give other results: then the recording is refused.
+The run is executed while it is recorded. Each address that a kernel receives is classified by the memory that contains
+it: memory that existed before and persists, an argument, or memory allocated from the pool during the run. If the host
+reads or writes elements, a replay could compute other results, so the recording is refused.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ __all__ = [
 
 
 class Region(NamedTuple):
-    """A memory region: `owner` it belongs to, its address in this run, its bytes, and its owner.
+    """A memory region: its kind of owner, its address in this run, its size in bytes, and the object that owns the
+    memory.
 
     `owner` is an index for memory from the pool, and "fixed" for memory that persists.
     """
@@ -59,7 +60,7 @@ class ArrayArgument(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """A kernel with its arguments, places and scalars, which may be traced; and the calls that it belongs to."""
+    """A kernel, its arguments (arrays, and scalars, which may be traced), and the calls that it belongs to."""
 
     kernel: Kernel
     args: tuple[Any, ...]
@@ -74,7 +75,7 @@ class LaunchRecording:
         self.checks: list[tuple[Any, ...]] = []
         """The error slots that kernels may write to, as arguments of `deferred_checks.check_slot`."""
         self.refusal = ""
-        """Why the run cannot be replayed, "" if it can."""
+        """The reason that the run cannot be replayed, or "" if it can."""
         self.allocation_count = 0
         self._call = 0
         self._starts: list[int] = []
@@ -143,8 +144,8 @@ class LaunchRecording:
 
 
 def layout_of(array: Any) -> tuple[int, bool]:
-    """Return what decides which kernels can use an array: its offset in a cache line, and whether its last cache line
-    may be read entirely, as always in a GPU's buffer."""
+    """Return the properties that determine which kernels can use an array: its offset in a cache line, and whether its
+    last cache line may be read entirely, as is always the case in a GPU buffer."""
     address = array.address or array.__array_interface__["data"][0]
     if array.__class__ is not arrays.CpuArray:
         return address % arrays.CACHE_LINE, True
@@ -152,8 +153,8 @@ def layout_of(array: Any) -> tuple[int, bool]:
 
 
 def align(array: Any) -> Any:
-    """Return a contiguous array, or a copy of it, that starts at a cache line and owns its last one. On a GPU return
-    the array itself, uploaded."""
+    """Return a contiguous array, or a copy of it, that starts at a cache line and owns its last cache line entirely. On
+    a GPU, upload the array and return it."""
     if array.__class__ is not arrays.CpuArray:
         block_of(array).upload()
         return array
@@ -165,7 +166,7 @@ def align(array: Any) -> Any:
 
 
 def is_builtin(op: str, device: str) -> bool:
-    """Return whether the kernel of an operation is built in, so that it consists of launches alone."""
+    """Return whether the kernel of an operation is built in, so that it consists only of launches."""
     return get_kernels(op).get(device) is get_kernels(op).get(arrays.TAICHI)
 
 

@@ -1,6 +1,6 @@
 """Launchers: generated functions that fill a launch context of Taichi with arguments and submit it.
 
-A loop over the arguments would take longer than everything else.
+A loop over the arguments would take longer than the rest of the launch.
 """
 
 from __future__ import annotations

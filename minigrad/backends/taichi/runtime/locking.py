@@ -12,7 +12,8 @@ from typing import Any
 __all__ = ["lock", "mute_stdout", "parse"]
 
 lock = RLock()
-"""Held while Taichi starts, compiles, launches or allocates GPU memory: there is one Taichi program per process."""
+"""Acquired while Taichi starts, compiles, launches or allocates GPU memory, since there is one Taichi program per
+process."""
 
 
 def parse(source: str, mode: str = "exec") -> Any:

@@ -1,4 +1,4 @@
-"""Source lines for fused multiply-add, by muladd.ll on platforms that it supports, else as two operations."""
+"""Source lines for fused multiply-add, through muladd.ll on platforms that it supports, otherwise as two operations."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Source transformations before compilation: truncating division on CPUs, and buffers with offsets on GPUs.
 
-On a CPU an array is an address. On a GPU several arrays share a buffer, which has no address to add to. So each array
-of a kernel gets an additional int, the offset of its first element, which is added to every index.
+On a CPU an array is passed as an address. On a GPU several arrays share a buffer, which has no address to add an offset
+to. Each array of a kernel is therefore followed by an int, the offset of its first element, which is added to every
+index.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from minigrad.backends.taichi.runtime.vector_functions import scalar_function
 
 __all__ = ["EXACT_DIVISION_KERNELS", "TransformedSource", "add_offsets", "transform_for_cpu"]
 
-INACCURATE_FUNCTIONS = ("log",)  # functions that a GPU without float64 computes inaccurately
+INACCURATE_FUNCTIONS = ("log",)  # functions that are inaccurate on a GPU without float64
 EXACT_DIVISION_KERNELS = ("div_kernel", "floor_divide_kernel")  # kernels with correctly rounded quotients
 
 # Kernels whose operands of // and % may be negative.
@@ -22,8 +23,8 @@ FLOOR_DIVISION_KERNELS = "floor_divide_kernel", "remainder_kernel"
 
 
 class _TruncatingDivision(ast.NodeTransformer):
-    """Replace `//` and `%` by truncating division, one instruction: with Python's semantics, which depend on signs,
-    LLVM took up to seven times as long for strided loops. Indices and sizes are never negative."""
+    """Replace `//` and `%` by truncating division, which is one instruction. With Python's semantics, which depend on
+    signs, strided loops took up to seven times as long. Indices and sizes are never negative."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
@@ -66,13 +67,13 @@ class TransformedSource(NamedTuple):
 
 
 def add_offsets(source: str, lacks_float64: bool, cuda: bool = False) -> TransformedSource:
-    """Return `source` with an int offset after each array, and float32 for float64 if the GPU is `lacks_float64`.
+    """Return `source` with an int offset after each array, and with float32 in place of float64 if `lacks_float64`.
 
-    For `cuda` loops become grid-stride loops with a fixed number of threads: Taichi launches another kernel to compute
-    a loop bound that is an argument. Kernels with thread blocks choose their own. Quotients of float32 in EXACT kernels
-    are computed in float64: Taichi's own are off by one ulp, and 0 for divisors above 2**126. Multiplying by the
-    rounded reciprocal gives the right quotient after rounding, since no quotient of 24-bit significands is nearer than
-    2**-49 to a rounding boundary of float32.
+    For `cuda`, loops become grid-stride loops with a fixed number of threads, since Taichi launches another kernel to
+    compute a loop bound that is an argument. Kernels with thread blocks choose their own number. Quotients of float32
+    in EXACT kernels are computed in float64: Taichi's own are off by one ulp, and 0 for divisors above 2**126.
+    Multiplying by the rounded reciprocal gives the right quotient after rounding, since no quotient of 24-bit
+    significands is nearer than 2**-49 to a rounding boundary of float32.
 
     >>> kernel = "@ti.kernel\\ndef k(y_: ti.types.ndarray(dtype=ti.f32, ndim=1), n: ti.i32):\\n    y_[n] = 1.0\\n"
     >>> print(add_offsets(kernel, False).source, end="")

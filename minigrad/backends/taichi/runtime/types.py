@@ -1,4 +1,4 @@
-"""Dtypes by their names in Taichi, such as f32 and i64. Taichi has no bool, which is stored as a byte."""
+"""Names of dtypes in Taichi, such as f32 and i64. Taichi has no bool, so it is stored as a byte."""
 
 import numpy as np
 

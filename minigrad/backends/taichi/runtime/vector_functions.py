@@ -1,6 +1,6 @@
-"""Sources of exp, log, tanh and abs for vectors of sixteen float32, as Taichi has them only for scalars.
+"""Source of exp, log, tanh and abs for vectors of sixteen float32, since Taichi provides them only for scalars.
 
-Float literals get the kernel's type by `cast_literals`: otherwise Taichi would give all of them the default type.
+`cast_literals` converts float literals to the kernel's type; otherwise all of them would have Taichi's default type.
 """
 
 from __future__ import annotations
@@ -98,7 +98,8 @@ def cast_literals(source: str, dtype: str) -> str:
 
 
 def scalar_function(name: str) -> str:
-    """Return the scalar function of VECTORS, such as ``log_scalar``: that of some GPUs is too inaccurate."""
+    """Return a scalar function of VECTORS, such as ``log_scalar``, since the built-in one of some GPUs is too
+    inaccurate."""
     vector_source = _vectors(False)[f"{name}16"]
     source = re.sub(r"ti\.Vector\(\[\s*(.*?)\s*for j in range\(16\)\s*\]\)", r"(\1)", vector_source, flags=re.S)
     return f"@ti.func\ndef {name}_scalar(x):\n    {cast_literals(source.replace('[j]', ''), 'f32')}\n"
