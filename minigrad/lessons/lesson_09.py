@@ -220,16 +220,18 @@ def _decoupled(answer: Any) -> None:
 # --- a loop -----------------------------------------------------------------------------------------------------------
 
 
-def _fitted(steps: int, remember: bool = True, forget: bool = True, anew: bool = True) -> Any:
+def _run_momentum(
+    steps: int, keeps_velocity: bool = True, zeroes_gradient: bool = True, recomputes_gradient: bool = True
+) -> Any:
     """Run momentum from (4, −2) where the curvatures are 1 and 4, optionally with some of three mistakes."""
     import numpy as np
 
     p, m, g, curvatures = np.array([4.0, -2.0]), np.zeros(2), np.zeros(2), np.array([1.0, 4.0])
     gradient = curvatures * p
     for _ in range(steps):
-        gradient = curvatures * p if anew else gradient
-        g = gradient if forget else g + gradient
-        m = 0.5 * m + g if remember else g
+        gradient = curvatures * p if recomputes_gradient else gradient
+        g = gradient if zeroes_gradient else g + gradient
+        m = 0.5 * m + g if keeps_velocity else g
         p = p - 0.125 * m
     return p
 
@@ -244,19 +246,25 @@ def _loop(answer: Any) -> None:
     for steps in (1, 2, 5):
         p = tensor([4.0, -2.0], dtype=float64, requires_grad=True)
         mistakes = [
-            (_fitted(0), "p has not changed. zero_grad between backward and step discards the new gradient."),
+            (_run_momentum(0), "p has not changed. zero_grad between backward and step discards the new gradient."),
             (
-                _fitted(steps, remember=False),
+                _run_momentum(steps, keeps_velocity=False),
                 "the optimizer is re-created at each step, and loses its state. Create it once.",
             ),
-            (_fitted(steps, forget=False), "gradients add up from step to step. Call zero_grad before backward."),
             (
-                _fitted(steps, remember=False, forget=False),
+                _run_momentum(steps, zeroes_gradient=False),
+                "gradients add up from step to step. Call zero_grad before backward.",
+            ),
+            (
+                _run_momentum(steps, keeps_velocity=False, zeroes_gradient=False),
                 "the optimizer is re-created at each step, and gradients add up: fix both.",
             ),
-            (_fitted(steps, anew=False), "the loss is computed once. Compute f(p) again at each step."),
-            (_fitted(steps - 1), "one step too few."),
-            (_fitted(steps + 1), "one step too many."),
+            (
+                _run_momentum(steps, recomputes_gradient=False),
+                "the loss is computed once. Compute f(p) again at each step.",
+            ),
+            (_run_momentum(steps - 1), "one step too few."),
+            (_run_momentum(steps + 1), "one step too many."),
         ]
         result = call(answer, lambda p: (curvatures * p * p).sum() / 2, p, steps)
-        compare_arrays(f"p after {steps} step(s) from (4, −2)", result, _fitted(steps), mistakes)
+        compare_arrays(f"p after {steps} step(s) from (4, −2)", result, _run_momentum(steps), mistakes)
