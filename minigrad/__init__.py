@@ -69,10 +69,10 @@ __version__ = "0.1.0"
 modes.register_cell_callback()
 newaxis = None
 Size: type[tuple[int, ...]] = tuple
-"""PyTorch's name for the type of ``x.shape``, here a plain tuple."""
+"""The type of ``x.shape``, which is the built-in tuple; the name exists for PyTorch compatibility."""
 
 
-# Module aliases: public ones, then the old names of moved modules, which work for one release.
+# Public aliases of modules, and the old names of modules that have moved, which are deprecated for one release.
 _ALIASES = {"cuda": "pytorch.cuda", "errors": "core.errors"}
 _MOVED_MODULES = {
     "check": "autograd.gradcheck",
@@ -110,7 +110,7 @@ _MOVED_MODULES = {
     "value": "core.value",
     "views": "core.views",
 }
-# The new modules of names that moved out of a module, and the names that were also renamed.
+# Maps each old module to the module that some of its names have moved to, and old names to new ones.
 _NEW_MODULES = {"engine": "core.storage", "graph": "core.grad_mode", "op": "core.rules", "storage": "core.storage"}
 _RENAMED_NAMES = {
     "Memory": "Allocator",
@@ -155,7 +155,7 @@ def _warn_moved(name: str, stacklevel: int) -> None:
 
 
 def _import_moved(name: str) -> ModuleType:
-    """Return the module behind `name`, with access to the names that moved out of it."""
+    """Import the module that `name` is an alias of. Names that have moved out of the module remain accessible."""
     module = import_module(f"minigrad.{_ALIASES.get(name) or _MOVED_MODULES[name]}")
     if name in _NEW_MODULES:
         vars(module)["__getattr__"] = partial(_get_moved_name, name, import_module(f"minigrad.{_NEW_MODULES[name]}"))
@@ -163,7 +163,7 @@ def _import_moved(name: str) -> ModuleType:
 
 
 def _get_moved_name(old: str, new: ModuleType, name: str) -> Any:
-    """Return `name`, which moved from the module `old` to `new`."""
+    """Return the attribute `name`, which has moved from the module `old` to `new`, and issue a DeprecationWarning."""
     new_name = _RENAMED_NAMES.get(name, name)
     if new_name not in new.__all__:
         raise AttributeError(f"module 'minigrad.{old}' has no attribute {name!r}", name=name)
@@ -176,7 +176,7 @@ def _get_moved_name(old: str, new: ModuleType, name: str) -> Any:
 
 
 class _Alias(Loader):
-    """Loader that imports a module under another name, without a copy."""
+    """Loader that imports a module under another name, as the same module object."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Replace the module in ``sys.modules``."""
@@ -184,7 +184,7 @@ class _Alias(Loader):
 
 
 class _Finder:
-    """Finder of last resort for modules without a file: aliases, and PyTorch's (`pytorch.modules`)."""
+    """Import finder for modules that have no file: aliases, and modules of PyTorch (`pytorch.import_hooks`)."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -197,7 +197,7 @@ class _Finder:
             return ModuleSpec(name, _Alias())
         parent = sys.modules.get(name.rpartition(".")[0])
         if PathFinder.find_spec(name, getattr(parent, "__path__", None)):
-            return None  # for importers that look for the file themselves, as pytest does
+            return None  # some importers, such as pytest's, search for the file themselves
         from minigrad.pytorch.import_hooks import find_spec
 
         return find_spec(name)

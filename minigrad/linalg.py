@@ -51,13 +51,16 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
-__path__: list[str] = []  # not a folder: `pytorch.import_hooks` handles imports of missing submodules
+__path__: list[str] = []  # no submodules; `pytorch.import_hooks` handles imports of missing submodules
 
 
 def vector_norm(
     x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
-    """Return ``sum(abs(x) ** ord) ** (1 / ord)`` over `dim`, by default all; for ±inf, the max or min of abs(x)."""
+    """Return the vector norm ``sum(abs(x) ** ord) ** (1 / ord)`` over `dim`, by default all dimensions.
+
+    Orders inf and -inf are the maximum and minimum of abs(x).
+    """
     return F.norm(x, ord, dim, keepdim, dtype=dtype)
 
 
@@ -72,7 +75,7 @@ def matrix_norm(
     """Return a norm of the matrices in the two dimensions `dim`, rows and columns.
 
     "fro" is the Frobenius norm; 1 is the largest absolute column sum and inf the largest absolute row sum, -1 and -inf
-    the smallest; 2 is the largest singular value, -2 the smallest and "nuc" their sum, as in `svdvals`. Raises
+    the smallest; 2 is the largest singular value, -2 the smallest and "nuc" their sum; see `svdvals`. Raises
     ArgumentError for other orders.
 
     >>> import minigrad as mg
@@ -107,9 +110,10 @@ def norm(
     *,
     dtype: DType | None = None,
 ) -> Tensor:
-    """Return the 2-norm of all elements or over `dim`, or the vector or matrix norm of order `ord`.
+    """Return the 2-norm over `dim`, by default of all elements, or a vector or matrix norm of order `ord`.
 
-    The latter is used if `dim` has two entries, or is None for a 2-D tensor; see `matrix_norm`.
+    If `ord` is given, the norm is a matrix norm if `dim` has two entries, or is None for a 2-D tensor; see
+    `matrix_norm`.
     """
     if ord is None:
         return F.norm(A, 2, dim, keepdim, dtype=dtype)
@@ -138,7 +142,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """Return the Vandermonde matrices (…, n, N) of `x` (…, n): powers 0 to N-1 of its elements; N defaults to n.
+    """Return the Vandermonde matrices (…, n, N) of `x` (…, n), the powers 0 to N-1 of its elements. N defaults to n.
 
     Raises ShapeError for N < 2, as PyTorch does.
     """
@@ -218,7 +222,7 @@ def svdvals(A: Tensor) -> Tensor:
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """Return X with ``A @ X = B``, or ``X @ A = B`` if not `left`, for square A (…, n, n) and B (…, n, k) or (…, k, n).
 
-    With `left`, B may also be a vector (n,) or one per matrix, (…, n), and X has its shape. Batches broadcast. Raises
+    With `left`, B may also be a vector (n,), or a batch of vectors (…, n). X has B's shape. Batches broadcast. Raises
     LinAlgError if A is singular, ShapeError for incompatible shapes, DTypeError for integer or different dtypes.
     """
     squares = check_square(A, "solve")
@@ -237,7 +241,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """Return X with ``A @ X = B``, or ``X @ A = B`` if not `left`, for triangular A; its other half is not read.
+    """Return X with ``A @ X = B``, or ``X @ A = B`` if not `left`, for triangular A. Its other triangle is not read.
 
     B is (…, n, k), or (…, k, n). If `unitriangular`, the diagonal of A is taken as 1 and not read. A zero on the
     diagonal raises no error and gives inf or nan.

@@ -51,7 +51,7 @@ class _Anomalies(Effects):
 
 
 def _count(x: Any) -> tuple[int, int]:
-    """Return how many elements of `x` are NaN, and how many are infinite."""
+    """Return the number of NaN elements and the number of infinite elements of `x`."""
     if isinstance(x, float):
         return int(math.isnan(x)), int(math.isinf(x))
     if getattr(getattr(x, "dtype", None), "kind", "") != "f":

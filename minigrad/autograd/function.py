@@ -1,7 +1,7 @@
 """Custom autograd Functions with a hand-written forward and backward pass, as in PyTorch.
 
-If a rule can be written for each operand, declare an `Op` instead: it also supports Values, displays its derivative
-and runs on every device. A Function is for more general code, such as state between the passes.
+If a derivative rule can be written for each operand, declare an `Op` instead: it also supports Values, displays its
+derivative and runs on every device. A Function supports more general code, such as state shared by the two passes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PLAIN_TYPES = (bool, int, float, complex, str, bytes, type(None))
 
 
 class Context:
-    """The state of a call for backward: tensors saved by `save_for_backward`, other objects as attributes."""
+    """State saved for the backward pass: tensors by `save_for_backward`, and other objects as attributes."""
 
     needs_input_grad: tuple[bool, ...] = ()
 
@@ -39,7 +39,7 @@ class Context:
         self._step, self._results, self._shapes = weakref.ref(step), results, shapes
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Save operands or results for `saved_tensors`, which detects in-place modification."""
+        """Save operands or results for `saved_tensors`, which raises an error if they were modified in-place."""
         self._saved, self._write_count = tensors, Storage.writes
 
     @property
@@ -67,10 +67,10 @@ class Context:
         self._materialize = value
 
     def _run_backward(self, gradient: Any) -> tuple[Any, ...]:
-        """Return the results of the user's `backward`, which takes and returns tensors, for `gradient`.
+        """Call the user's `backward` on the gradients of the outputs, and return the gradients of the operands.
 
-        The user may store an argument and return a stored tensor, and gradients accumulate in-place, so arguments and
-        results are copied unless they will be differentiated.
+        Gradients accumulate in-place, and the user may store an argument or return a stored tensor. Arguments and
+        results are therefore copied unless they will be differentiated.
         """
         gradients = gradient if isinstance(gradient, tuple) else (gradient,)
         is_raw = not any(isinstance(g, Node) for g in gradients)
@@ -152,7 +152,7 @@ class Function:
 
     @classmethod
     def apply(cls, *args: Any, **keywords: Any) -> Any:
-        """Run `forward` and record the call. In the backward pass, too few gradients raise GraphError."""
+        """Run `forward` and record the call. Too few gradients raise GraphError in the backward pass."""
         from minigrad.core.tensor import Tensor, set_grad_fn
 
         ctx = Context()
@@ -190,7 +190,7 @@ class Function:
 
 
 def _stored_argument(x: Any, edge: Any) -> Any:
-    """Return what the graph stores for an argument: a node, a constant, or ``...`` if it may contain tensors."""
+    """Return the argument as stored in the graph: a node, a constant, or ``...`` if it may contain tensors."""
     is_plain = all(isinstance(item, _PLAIN_TYPES) for item in (x if x.__class__ is tuple else (x,)))
     return edge if edge is not None else constant(x) if is_plain or isinstance(x, Node) else ...
 

@@ -41,8 +41,8 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False) 
 def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
     """Return ``func(*inputs)`` and the Jacobian-vector product Jv, the directional derivative along `v`.
 
-    `v` has the shapes of the inputs, and may be omitted for a single scalar input. It takes two backward passes: uᵀJ is
-    linear in u, and its derivative along v is Jv (the "double backwards trick", Townsend 2017).
+    `v` has the shapes of the inputs, and may be omitted for a single scalar input. The product takes two backward
+    passes: uᵀJ is linear in u, and its derivative along v is Jv (the "double backwards trick", Townsend 2017).
 
     >>> import minigrad as mg
     >>> x = mg.tensor([1.0, 2.0])
@@ -77,8 +77,8 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False) 
 def jacobian(func: Function, inputs: Any, create_graph: bool = False) -> Any:
     """Return the Jacobian of `func`, computed by one backward pass per output element.
 
-    For one output and one input it is a tensor of shape (*output, *input), for several a tuple of these per output. For
-    Values it consists of floats.
+    For one output and one input, the Jacobian is a tensor of shape (*output, *input). For several inputs it is a tuple
+    of tensors, and for several outputs a tuple with one item per output. For Values it contains floats.
 
     >>> import minigrad as mg
     >>> jacobian(lambda x: x * x, mg.tensor([1.0, 3.0]))
@@ -100,7 +100,7 @@ def jacobian(func: Function, inputs: Any, create_graph: bool = False) -> Any:
 
 
 def hessian(func: Function, inputs: Any, create_graph: bool = False) -> Any:
-    """Return the Hessian of a function with a scalar output, the Jacobian of its gradient.
+    """Return the Hessian of a function with a scalar output, computed as the Jacobian of its gradient.
 
     >>> import minigrad as mg
     >>> hessian(lambda x: (x * x * x).sum(), mg.tensor([1.0, 3.0]))
@@ -136,7 +136,7 @@ def _outputs(returned: Any) -> tuple[Any, ...]:
 
 
 def _unwrap_single(results: tuple[Any, ...], original: Any = None) -> Any:
-    """Return the only element of `results`, unless `original` is a tuple or there are several."""
+    """Return the first result, or all of them if there are several or if `original` is a tuple or list."""
     return results if len(results) > 1 or isinstance(original, tuple | list) else results[0]
 
 
@@ -145,7 +145,7 @@ def _new_leaf(x: Any) -> Any:
 
 
 def _leaves(inputs: Any, create_graph: bool) -> list[Any]:
-    """Return the inputs unchanged if `create_graph` needs derivatives with respect to them, else as new leaves."""
+    """Return new leaves for the inputs. With `create_graph`, inputs that require grad are returned unchanged."""
     return [
         x if create_graph and isinstance(x, Node) and x._edge() is not None else _new_leaf(x) for x in _as_tuple(inputs)
     ]
@@ -164,7 +164,6 @@ def _zero(x: Any) -> Any:
 
 
 def _one_hot(x: Any, index: int) -> Any:
-    """Return the one-hot gradient for element `index` of `x`."""
     if isinstance(x, Value):
         return 1.0
     unit = x.detach().reshape(-1).clone().zero_()
@@ -190,7 +189,7 @@ def _check_v(v: Any, references: Sequence[Any], name: str) -> list[Any]:
 def _gradients(
     outputs: Sequence[Any], inputs: Sequence[Any], weights: Sequence[Any], create_graph: bool
 ) -> tuple[Any, ...]:
-    """Return `grad` with zeros for inputs that the outputs do not depend on."""
+    """Return the gradients of the weighted outputs, with zeros for inputs that the outputs do not depend on."""
     pairs = [(x, w) for x, w in zip(outputs, weights, strict=True) if _requires_grad(x)]
     if not pairs:
         return tuple([_zero(x) for x in inputs])

@@ -29,11 +29,11 @@ def gradcheck(
 ) -> bool:
     """Check the gradients of `function` at `inputs` against central differences, (f(x + h) - f(x - h)) / (2 h).
 
-    `inputs` are Python scalars, which become Values, and tensors, of which the float64 ones are checked. `function`
-    takes these and returns a Value or tensor, or a sequence of them. The step h is `eps`, or eps * abs(x) for
-    abs(x) > 1. The tolerance is ``atol + rtol * |difference|``; with h = 1e-6 a central difference is accurate to about
-    1e-10 relative to f. Every derivative of each output with respect to each input is compared. With `fast_mode` a
-    single random weighted sum of them is compared, which takes two calls of `function` for any size of tensors.
+    `inputs` are Python scalars, which are converted to Values, and tensors. Only float64 tensors are checked.
+    `function` takes these and returns a Value or tensor, or a sequence of them. The step h is `eps`, or eps * abs(x)
+    for abs(x) > 1. The tolerance is ``atol + rtol * |difference|``; with h = 1e-6 a central difference is accurate to
+    about 1e-10 relative to f. Every derivative of each output with respect to each input is compared. With `fast_mode`,
+    a single random weighted sum of them is compared, which takes two calls of `function` for tensors of any size.
 
     Returns True. Raises GradcheckError with the output, the input and both derivatives on a mismatch, or if there is
     nothing to compare.
@@ -75,10 +75,10 @@ def gradgradcheck(
     rtol: float = 1e-6,
     fast_mode: bool = False,
 ) -> bool:
-    """Check the second derivatives of `function` with `gradcheck` of its gradient.
+    """Check the second derivatives of `function` by applying `gradcheck` to its gradient.
 
-    The checked gradient is that of a sum of all output elements with distinct weights. Returns and raises like
-    `gradcheck`.
+    The gradient is computed for a sum of all output elements with distinct weights. Return values and errors are those
+    of `gradcheck`.
 
     >>> gradgradcheck(lambda x, y: x.sin() * y, [0.5, -2.0])
     True
@@ -95,7 +95,7 @@ def gradgradcheck(
         return [g for g in gradients if g is not None]
 
     gradient.__name__ = f"the gradient of {_name(function)}"
-    if not gradient(*_CheckInputs(inputs).leaves()):  # the gradient is claimed to be 0 everywhere; check that
+    if not gradient(*_CheckInputs(inputs).leaves()):  # `grad` returns no gradients; check that the derivatives are 0
         gradient = function
     is_correct: bool = gradcheck(gradient, inputs, eps=eps, atol=atol, rtol=rtol, fast_mode=fast_mode)
     return is_correct
@@ -151,7 +151,7 @@ def _elements(x: Any) -> Vector:
 
 
 def _reshape_like(output: Any, elements: Vector) -> Any:
-    """Return `elements` as a tensor like `output`, or as a float if that is a Value."""
+    """Return `elements` as a tensor like `output`, or as a float if `output` is a Value."""
     if isinstance(output, Value):
         return elements[0]
     return output.detach().clone().copy_(output.new_tensor(elements).reshape(output.shape))
@@ -159,7 +159,7 @@ def _reshape_like(output: Any, elements: Vector) -> Any:
 
 def _name(function: Callable[..., Any]) -> str:
     owner, name = getattr(function, "__self__", None), getattr(function, "__name__", repr(function))
-    return f"{owner.__name__}.{name}" if isinstance(owner, type) else str(name)  # a Function's `apply` has an owner
+    return f"{owner.__name__}.{name}" if isinstance(owner, type) else str(name)  # such as `Function.apply`
 
 
 def _outputs(function: Callable[..., Any], leaves: Sequence[Any]) -> list[Any]:
@@ -186,7 +186,7 @@ def _one_hot(outputs: Sequence[Any], k: int, j: int) -> list[Vector]:
 def _difference(
     function: Callable[..., Any], point: _CheckInputs, direction: Sequence[tuple[tuple[int, int], float]], eps: float
 ) -> tuple[list[Vector], float]:
-    """Return the change of each output element along `direction`, and the actual step after rounding."""
+    """Return the difference of each output element along `direction`, and the actual step size after rounding."""
     h = eps * max(1.0, *(abs(point.element(*index)) for index, _ in direction))
     upper = [(index, point.element(*index) + h * coefficient) for index, coefficient in direction]
     lower = [(index, point.element(*index) - h * coefficient) for index, coefficient in direction]
@@ -196,12 +196,11 @@ def _difference(
 
 
 def _differentiable_indices(leaves: Sequence[Any]) -> list[int]:
-    """Return the indices of the leaves that require grad."""
     return [i for i, leaf in enumerate(leaves) if isinstance(leaf, Node) and leaf._edge() is not None]
 
 
 def _weighted_gradients(outputs: Sequence[Any], leaves: Sequence[Any], weight: Sequence[Vector]) -> list[Vector]:
-    """Return the weighted derivatives of all outputs per input, 0 for unused inputs."""
+    """Return the gradient of the weighted sum of all outputs for each leaf, 0 for unused leaves."""
     total = [[0.0] * len(_elements(leaf)) for leaf in leaves]
     indices = _differentiable_indices(leaves)
     for output, row in zip(outputs, weight, strict=True):

@@ -27,10 +27,11 @@ def grad(
     """Return the gradients of ``sum(grad_outputs * outputs)`` with respect to `inputs`, as in PyTorch.
 
     Outputs and inputs are one or several tensors or Values, such as ``model.parameters()``. `grad_outputs` default to 1
-    and are required, in the output's shape, for tensors with several elements. Gradients are tensors, for Values
-    floats, or Values with `create_graph`. With `create_graph` they are differentiable, to any order. Only the paths to
-    `inputs` are computed, and no ``.grad`` changes. The graphs of tensors are freed unless `retain_graph` is true
-    (default: `create_graph`, or true inside ``mg.record()``); Values always retain theirs.
+    and are required, in the output's shape, for tensors with several elements. The gradients of tensors are tensors;
+    the gradients of Values are floats, or Values with `create_graph`. With `create_graph`, the gradients are
+    differentiable to any order. Only the paths to `inputs` are computed, and ``.grad`` is not modified. The graphs of
+    tensors are freed unless `retain_graph` is true (default: `create_graph`, or true inside ``mg.record()``); Values
+    always retain their graphs.
 
     Raises GraphError if an output or input does not require grad, or if an input was not used in the graph; with
     `allow_unused` its gradient is None instead. `only_inputs` exists for PyTorch compatibility and must be True.
@@ -108,7 +109,7 @@ def backward(
 def _initial_gradients(
     roots: Sequence[Node], weights: Any, create_graph: bool, mismatch_message: str
 ) -> dict[Any, Any]:
-    """Return the initial gradients of a backward pass by node."""
+    """Return a dict that maps each root's node to its initial gradient in a backward pass."""
     gradients = list(weights) if isinstance(weights, Sequence | Iterator) else [weights] * len(roots)
     if len(gradients) != len(roots):
         raise DTypeError(mismatch_message.format(len(gradients), len(roots)))
@@ -122,7 +123,7 @@ def _initial_gradients(
 def events(output: Node, gradient: Any = None) -> list[Event]:
     """Return the events of a backward pass from `output`, for inspection.
 
-    Nothing is written, recorded, tapped or freed, no hook is called, and the random state is restored.
+    The pass does not change gradients, record or free a graph, or call taps or hooks, and it restores the random state.
 
     >>> from minigrad import Value
     >>> a = Value(3.0, "a")

@@ -1,6 +1,6 @@
 """The array backends of tensors: NumPy, and Taichi where it is installed.
 
-The functions here let the rest of minigrad observe launches and run custom kernels without importing Taichi.
+Other modules use these functions to observe launches and to run custom kernels without importing Taichi.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ import minigrad.backends.numpy  # noqa: F401 -- registers its kernels
 from minigrad.core.effects import EFFECTS, disable_effects
 from minigrad.core.storage import DEVICE_BY_ARRAY_TYPE, get_allocator, to_numpy
 
-if find_spec("taichi") is not None:  # does not import Taichi: the first kernel launch does
+if find_spec("taichi") is not None:  # Taichi is imported by the first kernel launch, not here
     from minigrad.backends.taichi.codegen import merge as _joining
     from minigrad.backends.taichi.kernels import custom_kernels, shape
     from minigrad.backends.taichi.runtime import driver, kernel, launch_recording
@@ -45,7 +45,7 @@ def capture_module(device: str) -> Any:
 
 
 def merge_module(device: str) -> Any:
-    """Return the module that merges captured launches into one kernel, or None; see `taichi.codegen.merge_module`."""
+    """Return the module that merges captured launches into one kernel, or None; see `taichi.codegen.merge`."""
     return _joining if _HAS_TAICHI and device not in ("", "numpy") else None
 
 
@@ -64,7 +64,7 @@ def from_snippet(op: str, inputs: tuple[str, ...], attrs: tuple[str, ...], snipp
 
 
 def to_custom_kernel(device: str, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Convert operands for a custom kernel: to contiguous arrays on ``cpu``, to NumPy copies for a GPU."""
+    """Convert the operands of a custom kernel to contiguous arrays on ``cpu``, or to NumPy copies on a GPU."""
     if device == "numpy":
         return inputs
     convert = shape.as_contiguous if device == "cpu" else to_numpy

@@ -1,7 +1,7 @@
 """Switches of `torch.backends.cudnn`. They have no effect: cuDNN is not used, and every kernel is deterministic."""
 
 __all__ = ["allow_tf32", "benchmark", "deterministic", "enabled", "is_available"]
-__path__: list[str] = []  # not a directory: `pytorch.modules` resolves imports of submodules
+__path__: list[str] = []  # empty, since `pytorch.import_hooks` resolves imports of submodules
 
 enabled = False
 deterministic = True
@@ -10,5 +10,5 @@ allow_tf32 = False
 
 
 def is_available() -> bool:
-    """Return False: on CUDA minigrad runs its own kernels."""
+    """Return False, since minigrad uses its own CUDA kernels."""
     return False

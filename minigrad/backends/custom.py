@@ -18,13 +18,13 @@ Kernel = Callable[..., Any]
 
 
 def kernel(op: str, device: str, snippet: str | None = None) -> Any:
-    """Register a kernel of `op` on `device`, replacing any earlier one: a snippet, or the decorated function.
+    """Register a snippet or the decorated function as the kernel of `op` on `device`, replacing any earlier kernel.
 
-    A *function* receives the raw operands, and the attributes as keyword arguments: floats on the device ``python``,
-    which computes Values, arrays on the others. It returns a new array of the device, or a tuple of them if the
-    operation has several outputs or auxiliary results; the result is validated. On ``cpu`` the function launches Taichi
-    kernels, which may be defined in a notebook: the operands are contiguous, and ``np.empty_like(a)`` allocates the
-    result. On a GPU the operands are copied to NumPy arrays, and the result is copied back.
+    A *function* receives the operands as positional arguments and the attributes as keyword arguments. Operands are
+    floats on the device ``python``, which computes Values, and arrays on other devices. The function returns a new
+    array, or a tuple of them if the operation has several outputs or auxiliary results, which is validated. On ``cpu``
+    the function launches Taichi kernels, which may be defined in a notebook: the operands are contiguous, and
+    ``np.empty_like(a)`` allocates the result. On a GPU the operands are NumPy arrays, copied there and back.
 
     A *snippet* is an expression in the operands and attributes of a declared elementwise operation. It runs on the
     device of the operands; minigrad generates the loops, vectorised by 16, for any shape and dtype. While Taichi runs
@@ -98,7 +98,7 @@ def _compile_snippet(op: str, device: str, snippet: str) -> Kernel:
 
 
 def _wrap_function(op: str, device: str, function: Kernel) -> Kernel:
-    """Wrap `function` to validate what it returns. Raises DTypeError if it is not callable."""
+    """Wrap `function` to validate its results. Raises DTypeError if it is not callable."""
     check_callable(function, f"kernel: {op} on {device!r}")
     if device == "python" or not inspect.isfunction(function):
         return function
@@ -114,12 +114,12 @@ def _wrap_function(op: str, device: str, function: Kernel) -> Kernel:
         return result
 
     wrapper: Any = functools.update_wrapper(run, function)
-    wrapper.__kwdefaults__ = function.__kwdefaults__  # the runner looks up out= here
+    wrapper.__kwdefaults__ = function.__kwdefaults__  # the runner checks it for an out= parameter
     return run
 
 
 def _check_result(op: str, device: str, inputs: tuple[Any, ...], result: Any) -> None:
-    """Raise unless `result` is an array of `device`, with the broadcast shape if `op` is elementwise."""
+    """Raise an error unless `result` is an array of `device`, with the broadcast shape if `op` is elementwise."""
     if device == "numpy" and hasattr(result, "__float__") and not hasattr(result, "shape"):
         return  # a scalar, which NumPy converts to an array
     if DEVICE_BY_ARRAY_TYPE.get(result.__class__) != device and not (

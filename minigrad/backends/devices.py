@@ -3,5 +3,5 @@
 __all__ = ["DEVICES", "GPUS", "NO_FLOAT64"]
 
 GPUS = ("cuda", "vulkan", "metal")
-NO_FLOAT64 = ("vulkan", "metal")  # lack float64, or some of its functions
+NO_FLOAT64 = ("vulkan", "metal")  # devices without float64, or without some float64 functions
 DEVICES = ("numpy", "cpu", *GPUS)

@@ -21,7 +21,7 @@ def check_count(shape: tuple[int, ...], device: str, context: str = "") -> None:
     """Raise ShapeError if an array of `shape` has more elements than a device can index."""
     if len(shape) > 64:
         raise ShapeError(f"{context and f'{context}: '}a tensor has at most 64 dimensions, but got {len(shape)}.")
-    if 0 in shape and prod(filter(None, shape)) >= 2**60:  # NumPy multiplies the sizes without the 0
+    if 0 in shape and prod(filter(None, shape)) >= 2**60:  # NumPy multiplies only the nonzero sizes
         raise ShapeError(f"{context and f'{context}: '}the nonzero sizes of shape {shape} overflow the element count.")
     if device == "numpy" and prod(shape) >= 2**60:
         raise ShapeError(
@@ -68,7 +68,7 @@ def size_error(
 
 
 def convert_scalar(name: str, x: Any, dtype: Any) -> float:
-    """Convert a Python scalar to `dtype`. Raises DTypeError, naming `name`, if `x` is not a scalar or overflows."""
+    """Convert a Python scalar to `dtype`. Raises DTypeError for `name` if `x` is not a scalar or overflows."""
     if not isinstance(x, Real):
         raise DTypeError(f"{name}: {describe_type(x)} is neither a tensor nor a number.\n  Make it one: mg.tensor(x).")
     if dtype.kind != 1:
@@ -92,7 +92,7 @@ def allocate_with_retry(allocate: Callable[[], Any], size: int, pool: Any, devic
         return allocate()
     except MemoryError:
         cached = pool.free_bytes
-        gc.collect()  # graphs in reference cycles hold memory; collecting them returns it to the pool
+        gc.collect()  # collecting graphs in reference cycles returns their memory to the pool
         pool.clear()
     try:
         return allocate()

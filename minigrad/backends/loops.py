@@ -4,9 +4,9 @@ A loop nest iterates over all indices of a shape, evaluates a scalar formula, an
 result. Each operand has an offset and one stride per dimension: stride 0 broadcasts an operand, or reduces into the
 result. A matrix product is therefore one loop nest, and so is a tanh.
 
-The lowering applies ops to symbols instead of arrays: an op on scalars is its formula, a view takes the strides that
-its kernel returns, a sum-like op is the transpose of its rule, and any other op is the `meaning` that it declares in
-terms of other ops. Gradients come from the rules of the op.
+The lowering applies ops to symbols instead of arrays. An op on scalars is lowered to its formula, a view op to the
+strides that its kernel returns, a sum-like op to the transpose of its rule, and any other op to the `meaning` that it
+declares in terms of other ops. Gradients are lowered by applying the rules of the op.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Unwritable", "forward", "vjp_loops"]
 
 Y, G, FIRST = 0, 1, 2  # buffers of the output, its gradient and the first operand; results follow the operands
 _LETTERS = "abcdefhijk"
-_EXTREMA = {"amax": "max", "amin": "min"}  # accumulators other than the sum
+_EXTREMA = {"amax": "max", "amin": "min"}  # reductions that do not accumulate a sum
 
 
 class _View(NamedTuple):
@@ -51,14 +51,14 @@ class _LoopNest(NamedTuple):
 
 
 class _LoopProgram:
-    """A sequence of loop nests, and the sizes of their buffers. A size serialized as a list denotes a range from 0."""
+    """A sequence of loop nests, and the sizes of their buffers. The size of a range is serialized in a list."""
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes: dict[int, int] = dict(enumerate(sizes))
         self.ranges: dict[int, int] = {}
         self.loops: list[_LoopNest] = []
         self.names = count()
-        self.active_ops: set[str] = set()  # ops under transposition, to detect recursion
+        self.active_ops: set[str] = set()  # reductions that are being lowered, to detect recursion
 
     def new_buffer(self, size: int) -> int:
         index = len(self.sizes)
@@ -100,7 +100,7 @@ class _LoopProgram:
 
 
 class Symbol(Operand):
-    """A lazy array of `shape`: a formula on views of buffers."""
+    """A lazy array, defined by a formula whose variables are views of buffers."""
 
     __slots__ = ("formula", "program", "shape", "views")
 
@@ -131,14 +131,14 @@ class Symbol(Operand):
         raise Unwritable("A rule branches on values with if, which cannot be expressed as loops.")
 
     def materialize(self) -> Symbol:
-        """Return this symbol evaluated into a new contiguous buffer."""
+        """Append a loop that evaluates this symbol into a new contiguous buffer, and return a symbol for the buffer."""
         buffer = self.program.new_buffer(math.prod(self.shape))
         self.program.add_loop(self, self.shape, _View(buffer, 0, _contiguous(self.shape)))
         return self.program.symbol(buffer, self.shape)
 
     @property
     def as_view(self) -> _View | None:
-        """The view if this symbol is nothing else, or None if it is a formula."""
+        """The view that this symbol represents, or None if it is another formula."""
         view, shape = self.views.get(self.formula, (None, ()))
         return view if shape == self.shape else None
 
@@ -162,7 +162,7 @@ def forward(op: Op, shapes: Sequence[Shape | None], attrs: Mapping[str, Any]) ->
 def vjp_loops(
     op: Op, slot: int, output: Shape, shapes: Sequence[Shape | None], attrs: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the loops of the vector-Jacobian product for operand `slot`, by the op's rule; None if it has none.
+    """Return the loops of the vector-Jacobian product for operand `slot`, or None if the op has no rule for it.
 
     The loops sum over broadcast dimensions.
     """
@@ -201,7 +201,7 @@ def _finish_program(result: Symbol, operands: int) -> dict[str, Any]:
     return result.program.serialize(view.buffer, first)
 
 
-# --- one op of symbols -----------------------------------------------------------------------------------------------
+# --- lowering of one op ----------------------------------------------------------------------------------------------
 
 
 def _apply_op(program: _LoopProgram, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
@@ -245,7 +245,7 @@ def _apply_meaning(op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) ->
 
 def _apply_elementwise(program: _LoopProgram, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Symbol:
     """Compose the formulas of an elementwise op. Operands with long formulas are materialized first."""
-    inputs = tuple([x.stored() if len(x.formula) > 200 else x for x in inputs])
+    inputs = tuple([x.materialize() if len(x.formula) > 200 else x for x in inputs])
     formula = op_code(op, dict(zip(op.inputs, [x.formula for x in inputs], strict=True)), attrs)
     shape = broadcast_shapes(*[x.shape for x in inputs])
     return Symbol(program, formula, shape, {name: view for x in inputs for name, view in x.views.items()})
@@ -256,7 +256,7 @@ def _apply_view(op: Op, x: Symbol, attrs: Mapping[str, Any]) -> Symbol:
     operand = x if x.as_view else x.materialize()
     view = operand.as_view
     assert view is not None
-    memory = np.empty(x.program.sizes[view.buffer] + 1, np.int8)  # 1 byte per element: byte strides are indices
+    memory = np.empty(x.program.sizes[view.buffer] + 1, np.int8)  # 1 byte per element, so that strides are in elements
     start = memory.__array_interface__["data"][0]
     result_view = get_kernels(op.name)[DEVICE](strided_view(memory, x.shape, view.strides, view.offset), **attrs)
     offset = result_view.__array_interface__["data"][0] - start
@@ -270,7 +270,7 @@ def _apply_reduction(
 ) -> Symbol:
     """Lower a reduction by transposing its rule, which maps each element to a view of the gradient."""
     message = f"{op.name} is not a scalar formula, and declares no meaning in terms of other ops."
-    if op.name in program.active_ops:  # a rule that applies its own op
+    if op.name in program.active_ops:  # the rule applies its own op
         raise Unwritable(message)
     program.active_ops.add(op.name)
     shape = _result_shape(shape_op, x.shape, attrs)
@@ -293,7 +293,7 @@ def _result_shape(op: Op, shape: Shape, attrs: Mapping[str, Any]) -> Shape:
 def _gather_or_scatter(
     program: _LoopProgram, name: str, a: Symbol, b: Symbol, dim: int, keepdim: bool, shape: Shape | None = None
 ) -> Symbol:
-    """Gather `a` at index `b` along `dim`, or with `shape` scatter it there: compare the index with a range."""
+    """Gather `a` at index `b` along `dim`, or scatter it into `shape`, by comparing the index with a range."""
     full_shape = a.shape if shape is None else shape
     keepdim_shape = tuple(1 if k == dim else size for k, size in enumerate(full_shape))
     if not keepdim:
@@ -308,7 +308,7 @@ def _gather_or_scatter(
     return selected
 
 
-# --- as data ---------------------------------------------------------------------------------------------------------
+# --- serialization ---------------------------------------------------------------------------------------------------
 
 
 def _contiguous(shape: Shape) -> tuple[int, ...]:

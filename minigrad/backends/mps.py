@@ -1,4 +1,4 @@
-"""Stubs of `torch.backends.mps`; the GPU of a Mac is the device "metal" here."""
+"""Stubs of `torch.backends.mps`. In minigrad, the GPU of a Mac is the device "metal"."""
 
 __all__ = ["is_available", "is_built"]
 

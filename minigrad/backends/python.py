@@ -1,7 +1,7 @@
 """The device ``python``: kernels on floats, for `Value`.
 
 Floats follow IEEE 754, as in NumPy: 1/0 is inf, log(0) is -inf, exp(1000) is inf, (-2)**0.5 is nan.
-Python raises in all four cases, which would stop a lesson before it can draw the infinity.
+Python raises an error in all four cases, which would interrupt a lesson before it displays the infinity.
 """
 
 import math
@@ -184,7 +184,7 @@ def logical_not(a: float) -> bool:
 
 @kernel("sign", PYTHON)
 def sign(a: float) -> float:
-    return 1.0 if a > 0 else -1.0 if a < 0 else 0.0  # 0 for nan too, as in PyTorch; NumPy returns nan
+    return 1.0 if a > 0 else -1.0 if a < 0 else 0.0  # also 0 for nan, as in PyTorch; NumPy returns nan
 
 
 @kernel("maximum", PYTHON)
@@ -221,13 +221,13 @@ def lerp(a: float, b: float, c: float) -> float:
 def sigmoid(a: float) -> float:
     if a >= 0:
         return 1.0 / (1.0 + math.exp(-a))
-    e = math.exp(a)  # for a < 0 the form above would overflow
+    e = math.exp(a)  # for a < 0 the formula above may overflow
     return e / (1.0 + e)
 
 
 @kernel("softplus", PYTHON)
 def softplus(a: float) -> float:
-    return (0.0 if a <= 0 else a) + math.log1p(math.exp(-abs(a)))  # PyTorch returns a from 20 on, equal within 1e-10
+    return (0.0 if a <= 0 else a) + math.log1p(math.exp(-abs(a)))  # PyTorch returns a for a > 20, equal within 1e-10
 
 
 @kernel("silu", PYTHON)
@@ -248,7 +248,7 @@ def softsign(a: float) -> float:
 
 @kernel("relu", PYTHON)
 def relu(a: float) -> float:
-    return 0.0 if a <= 0 else a  # in this order, a nan stays a nan
+    return 0.0 if a <= 0 else a  # this comparison propagates nan
 
 
 @kernel("relu_backward", PYTHON)
@@ -300,7 +300,7 @@ def gelu(a: float) -> float:
 
 @kernel("gelu_tanh", PYTHON)
 def gelu_tanh(a: float) -> float:
-    return a * float(sigmoid(2.0 * math.sqrt(2.0 / math.pi) * (a + 0.044715 * (a * a * a))))  # precise for a < 0 too
+    return a * float(sigmoid(2.0 * math.sqrt(2.0 / math.pi) * (a + 0.044715 * (a * a * a))))  # also accurate for a < 0
 
 
 @kernel("gelu_backward", PYTHON)

@@ -1,4 +1,4 @@
-"""The command `minigrad`. It alone depends on both the engine and the viewer, and imports each when it is needed."""
+"""The command `minigrad`. Only this package depends on both the engine and the viewer; it imports each on demand."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             finally:
                 sys.stdout.flush()
     except _OutputError as lost:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes standard output again at exit
         if isinstance(lost.__cause__, BrokenPipeError):
             return 141
         print(f"minigrad: cannot write to standard output: {lost}", file=sys.stderr)
@@ -51,11 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _OutputError(Exception):
-    """A failed write to standard output. It is not an OSError, which commands would attribute to their own files."""
+    """Error raised when writing to standard output fails. It does not derive from OSError, which commands would
+    attribute to their own files."""
 
 
 class _Output:
-    """Standard output, with errors raised as `_OutputError`."""
+    """Wrapper of standard output that raises its errors as `_OutputError`."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

@@ -34,7 +34,7 @@ EXTENSIONS = {"anywidget": "anywidget", "@jupyter-widgets/jupyterlab-manager": "
 
 
 class Finding(NamedTuple):
-    """The result of a check: "ok", "no" or "missing", the item, and what to do about it."""
+    """Result of a check: its state ("ok", "no" or "missing"), the checked item, and advice for the user."""
 
     state: str
     item: str
@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Print a line per check; return exit code 1 if anything that lessons require is missing."""
+    """Print a line per check. Return exit code 1 if a requirement of the lessons is missing, otherwise 0."""
     print(f"minigrad {__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}")
     print(f"{platform.machine()}, {os.cpu_count()} cores\n")
     findings = []
@@ -102,8 +102,7 @@ def _check_taichi() -> Finding:
 
 
 def _check_devices() -> Iterator[Finding]:
-    """Yield a finding per device. Each device is tested in a subprocess, since Taichi supports one architecture per
-    process."""
+    """Check each device in a subprocess, since Taichi supports one architecture per process. Yield the results."""
     devices = ["numpy", *(DEVICES[1:] if _installed_version("taichi") else [])]
     if sys.platform != "darwin" and "metal" in devices:
         devices.remove("metal")
@@ -116,7 +115,7 @@ def _check_devices() -> Iterator[Finding]:
 
 
 def _test_device(device: str) -> str:
-    """Return why a device fails to run a kernel or to cache compiled kernels; "" if it works."""
+    """Return the reason that a device cannot run a kernel or cache compiled kernels, or "" if it can."""
     command = [sys.executable, "-c", DEVICE_TEST.format(device=device)]
     try:
         child = subprocess.run(command, capture_output=True, text=True, timeout=DEVICE_TIMEOUT, check=False)

@@ -6,4 +6,4 @@ __all__ = ["CommandError"]
 
 
 class CommandError(Exception):
-    """An error for the user to fix, printed in one line with exit code 2."""
+    """Error that the user can fix. It is printed on one line, with exit code 2."""

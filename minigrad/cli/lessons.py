@@ -20,7 +20,7 @@ from minigrad.core.errors import printable
 __all__ = ["FOLDER", "course", "lab", "open_lessons", "require_jupyterlab"]
 
 FOLDER = Path("minigrad-lessons")
-DIGESTS_FILE = ".minigrad.json"  # digests of copied files by name, to detect which the user has changed
+DIGESTS_FILE = ".minigrad.json"  # contains digests of copied files by name, to detect changes by the user
 STYLE = "lessons.mplstyle"
 CONFIG = """# For nbgrader, in the folder of a course on minigrad. Lessons are assigned as they are, with open answers.
 c = get_config()
@@ -40,7 +40,7 @@ def lab(options: argparse.Namespace) -> int:
 
 
 def require_jupyterlab(command: str) -> None:
-    """Raise Stop if JupyterLab is not installed."""
+    """Raise CommandError if JupyterLab is not installed."""
     if find_spec("jupyterlab") is None:
         raise CommandError(f"{command}: JupyterLab is missing; install it with: pip install 'seegrad[lab]'")
 
@@ -79,7 +79,7 @@ def _lesson_files(command: str) -> Iterable[tuple[str, bytes]]:
 
 
 def _copy_lessons(folder: Path, command: str = "minigrad lab") -> None:
-    """Update the files in a folder, except those that the user has changed, and print a summary."""
+    """Copy or update the lessons in a folder, except those that the user has changed, and print a summary."""
     digests_file = folder / DIGESTS_FILE
     digests = _read_digests(digests_file, command)
     states: dict[str, list[str]] = {}
@@ -101,7 +101,7 @@ def _copy_lessons(folder: Path, command: str = "minigrad lab") -> None:
 
 
 def _read_digests(digests_file: Path, command: str) -> dict[str, str]:
-    """Return the digests in a note, or no digests if the note is damaged."""
+    """Return the digests by file name. Return an empty dict if the file is missing or damaged."""
     if os.path.lexists(digests_file) and (digests_file.is_symlink() or not digests_file.is_file()):
         raise CommandError(
             f"{command}: {digests_file} is a link, or not a file; minigrad stores its digests there: move it away"
@@ -117,8 +117,8 @@ def _read_digests(digests_file: Path, command: str) -> dict[str, str]:
 
 
 def _update_file(path: Path, data: bytes, command: str, previous_digest: str = "") -> str:
-    """Write a file unless another one exists whose digest is not `previous_digest`. Return "new", "updated", "same" or
-    "kept".
+    """Write a file, unless an existing file has different contents and a digest other than `previous_digest`. Return
+    "new", "updated", "same" or "kept".
 
     Links, folders and pipes are never overwritten: they belong to the user, and writing to a pipe would block.
     """

@@ -49,7 +49,7 @@ def _shorten(text: str, max_length: int = 32) -> str:
 
 
 def data(options: argparse.Namespace) -> int:
-    """Print the shipped data sets, then those read from the user's files, with whether each file exists."""
+    """Print the shipped data sets, then those read from the user's files and whether each of these files exists."""
     from importlib.resources import files
 
     from minigrad.data import catalogue
@@ -76,13 +76,13 @@ def data(options: argparse.Namespace) -> int:
 
 
 def _short_path(path: Path) -> str:
-    """Return a path with ``~`` for the home folder, if it is known."""
+    """Return a path in which ``~`` replaces the home folder."""
     home = os.path.expanduser("~")
     return printable(f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path))
 
 
 def _file_state(existing: Sequence[Path], name: str, md5: str) -> str:
-    """Return whether a file exists, and whether its digest is right."""
+    """Return "here" if the file exists, "MD5 differs" if its digest is wrong, or "" if it is missing."""
     from minigrad.data.catalogue import file_md5
 
     path = next((path for path in existing if path.name == name), None)
@@ -92,7 +92,7 @@ def _file_state(existing: Sequence[Path], name: str, md5: str) -> str:
 
 
 def torch(options: argparse.Namespace) -> int:
-    """Print how many names of each family of PyTorch are implemented; or a line for each given name."""
+    """Print how many names of each family of PyTorch are implemented, or a line for each given name."""
     from importlib.util import find_spec
 
     if not find_spec("numpy"):

@@ -38,7 +38,8 @@ def tour(options: argparse.Namespace) -> int:
     accuracy = f"{len(correct) / len(losses):.1%} ({len(correct)} of {len(losses)} unseen flowers)"
     print(f"Test accuracy: {accuracy}.")
 
-    # A correct but uncertain prediction: its gradients are not almost 0, and its loss is not that of a mistake.
+    # Select an uncertain but correct prediction. Its gradients are not close to 0, and its loss is not that of an
+    # error.
     index = max(correct or range(len(losses)), key=losses.__getitem__)
     species, probability = flowers.species[flowers.test_y[index]], math.exp(-losses[index])
     flower = (
@@ -89,7 +90,7 @@ def _labelled_loss(model: MLP, x: list[float], y: int, features: Sequence[str]) 
 
 
 def _captions(model: MLP, flower: str) -> list[tuple[Any, ...]]:
-    """Return the stops of the tour, which ends at the weight with the largest gradient."""
+    """Return the captions of the tour, which ends at the weight with the largest gradient."""
     weight = max(model.parameters(), key=lambda weight: abs(weight.grad or 0.0))
     rising, falling = ("up", "down") if (weight.grad or 0.0) > 0 else ("down", "up")
     last = (
@@ -110,7 +111,7 @@ def _captions(model: MLP, flower: str) -> list[tuple[Any, ...]]:
 
 
 def _ensure_writable(path: Path) -> None:
-    """Raise Stop before training if the page cannot be written."""
+    """Raise CommandError if the page cannot be written. This is checked before training."""
     try:
         existed = os.path.lexists(path)
         with path.open("a", encoding="utf-8"):

@@ -34,21 +34,22 @@ MAX_PRINTED_ROWS = 24  # maximum number of rows in a printed tape
 
 
 class _Batch(NamedTuple):
-    """The last computation over many samples."""
+    """Most recent computation over many samples."""
 
     program: TapeProgram
     columns: Any
-    """The values of the leaves that are set per sample, an array (leaves, samples) on the device."""
+    """Values of the leaves that differ between samples, an array of shape (leaves, samples) on the device."""
 
 
 class Tape:
     """A compiled graph of Values with its own copy of their data: a training loop takes nanoseconds per node.
 
-    `outputs` is the Value to compute, or several. `parameters` are the leaves that `step` updates, such as
-    ``model.parameters()``; by default all that require a gradient. A tape copies the current graph and does not modify
-    it until `write`. Control flow of the Python code that built the graph, such as an ``if`` or a ``max`` of Python
-    scalars, is fixed. Results equal those of the graph up to rounding, in float64. `device` is "cpu", where Taichi
-    compiles the program, or "numpy", which computes runs of nodes as arrays; by default the available one.
+    `outputs` is the Value to compute, or a sequence of Values. `parameters` are the leaves that `step` updates, such as
+    ``model.parameters()``; by default all leaves that require a gradient. A tape copies the current graph and does not
+    modify it until `write`. Control flow of the Python code that built the graph, such as an ``if`` or a ``max`` of
+    Python scalars, is fixed. Results equal those of the graph up to rounding, in float64. `device` is "cpu", where
+    Taichi compiles the program, or "numpy", which computes runs of nodes as arrays; by default it is the available
+    device.
 
     Operations, including custom ones, are computed from their formulas and rules. Raises DeviceError for an operation
     without a usable formula or rule, DTypeError for outputs that are not Values, and ArgumentError for a parameter that
@@ -95,7 +96,7 @@ class Tape:
         self.inputs = Leaves(flat.leaves)
         row_values: list[Any] = [*flat.leaves, *flat.constants, *self._program.nodes]
         self._rows: dict[Value, int] = {x: k for k, x in enumerate(row_values) if x.__class__ is not float}
-        self._fixed_row_count = len(flat.fixed_rows)  # rows of leaves and constants
+        self._fixed_row_count = len(flat.fixed_rows)  # number of rows of leaves and constants
         self._value, self._grad = self._allocate(len(row_values)), self._allocate(len(row_values))
         self._host_values = self._value.view(np.ndarray)
         self._host_values[:] = [float(x) for x in row_values]
@@ -206,7 +207,8 @@ class Tape:
 
     @property
     def gradients(self) -> dict[Value, float]:
-        """The gradients from the last `backward`, for leaves that require one and that the outputs depend on."""
+        """The gradients computed by the last `backward`, for leaves that require a gradient and that the outputs depend
+        on."""
         if self._leaf_gradients is None:
             raise GraphError("gradients: no gradients have been computed.\n  Call tape.backward() first.")
         pairs = zip(self.inputs, self._leaf_gradients.tolist(), strict=True)
@@ -233,8 +235,8 @@ class Tape:
     def write(self) -> None:
         """Copy the tape's values to the graph: the data of the leaves, updated by `step`, and their gradients.
 
-        Other nodes get their data and gradients too, unless the last computation was a `batch`: it has one value per
-        sample, so the graph's nodes keep their data and are marked as stale.
+        The data and gradients of other nodes are copied too, unless the last computation was a `batch`, which has one
+        value per sample. In that case these nodes keep their data and are marked as stale.
         """
         before = Node.writes
         for leaf, value in zip(self.inputs, self._host_values.tolist(), strict=False):
@@ -308,7 +310,7 @@ class Tape:
         return row
 
     def _values_by_row(self, values: Mapping[Any, float] | Iterable[float] | None) -> dict[int, float]:
-        """Return the new values by row."""
+        """Validate the new values of leaves and return them by row."""
         if values is None:
             return {}
         if isinstance(values, Mapping):
@@ -324,7 +326,7 @@ class Tape:
         return dict(enumerate(floats))
 
     def _columns_by_row(self, samples: Any, inputs: Sequence[Any] | None) -> dict[int, Any]:
-        """Return the values of the samples by row of their leaf."""
+        """Validate the samples and return a column of values for each leaf, by row."""
         if isinstance(samples, Mapping):
             columns = {self._leaf_row(key, "batch"): check_samples(x, 1) for key, x in samples.items()}
             counts = sorted({len(x) for x in columns.values()})
@@ -375,7 +377,7 @@ class Tape:
                 )
 
     def _format_row(self, row: int, x: Value | None) -> list[str]:
-        """Return a row as strings."""
+        """Return the cells of a row of the printed table."""
         value, grad = f"{self._host_values[row]:.6g}", ""
         if x in self._flat_graph.reached_by_gradient and (
             self._has_gradients or (row < self._fixed_row_count and self._leaf_gradients is not None)

@@ -43,7 +43,7 @@ def _describe_unknown_label(label: str, matches: Sequence[Value], leaves: Sequen
 
 
 def check_outputs(outputs: Any) -> tuple[Value, ...]:
-    """Return the outputs as a tuple. Raises DTypeError for one that is not a Value, ShapeError for none."""
+    """Return the outputs as a tuple. Raises DTypeError if an output is not a Value, ShapeError if it is empty."""
     values = tuple(outputs) if isinstance(outputs, list | tuple) else (outputs,)
     if not values:
         raise ShapeError("Tape: expected at least one output; pass the Value to compute, or a list of them.")
@@ -57,7 +57,7 @@ def check_outputs(outputs: Any) -> tuple[Value, ...]:
 
 
 def check_tape_device(device: str | None) -> str:
-    """Return "cpu" or "numpy". Raises DeviceError for another device."""
+    """Return the device of a tape, "cpu" or "numpy". Raises DeviceError for another device."""
     if device is None:
         device_name = str(get_default_device())
         return device_name if device_name in ("cpu", "numpy") else str(check_device("cpu", "Tape"))
@@ -71,7 +71,7 @@ def check_tape_device(device: str | None) -> str:
 
 
 def check_float(x: Any) -> float:
-    """Return a float. Raises DTypeError unless `x` is a real number."""
+    """Return `x` as a float. Raises DTypeError unless `x` is a real number."""
     if not isinstance(x, Real) or isinstance(x, Value):
         raise DTypeError(f"forward: expected a real number, but got {x!r}, {describe_type(x)}.")
     return float(x)

@@ -1,7 +1,7 @@
 """A graph of Values flattened to arrays: the rows that each node reads, and runs of nodes of the same kind.
 
-A row is a scalar: first the leaves, then the constants, then one per operation, after its operands. For a batch, a
-row has a scalar for each sample, unless it is shared by all samples.
+Each row stores a scalar. The leaves come first, then the constants, then the operations, each after its operands. For a
+batch, a row stores a scalar for each sample, unless all samples share it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ __all__ = ["FlatGraph", "NodeKind", "TapeProgram"]
 
 
 class NodeKind(NamedTuple):
-    """The computation of a node: an operation, its `fixed` attributes, and which operands `needs_grad` gradients.
+    """Kind of a node: its operation, its `fixed` attributes, and `needs_grad`, which states for each operand whether
+    its gradient is computed.
 
     The other attributes are scalars in rows, like operands. `shared` states for each row whether all samples share it;
     it is empty for a single sample.
@@ -38,12 +39,11 @@ class NodeKind(NamedTuple):
 
     @property
     def operand_count(self) -> int:
-        """The number of operands."""
         return len(self.op.inputs)
 
     @property
     def row_attrs(self) -> list[str]:
-        """The attributes that are rows."""
+        """Names of the attributes that are stored in rows."""
         return [name for name in self.op.attrs if name not in dict(self.fixed)]
 
     @property
@@ -57,7 +57,8 @@ class NodeKind(NamedTuple):
 
 
 class TapeProgram:
-    """Input of the kernels: `runs` of nodes of one kind, each (kind, first row, count, offset in `operands`), in order.
+    """Input of the tape kernels. `runs` lists the runs of nodes of one kind, as (kind, first row, count, offset in
+    `operands`).
 
     `operands` are the rows that the nodes read, concatenated, `nodes` the computed Values in the order of their rows,
     and `outputs` the rows of the outputs. For a batch, `fed` are the leaves that differ between samples: their rows
@@ -76,12 +77,12 @@ class TapeProgram:
     ) -> None:
         self.kinds, self.nodes = tuple(kinds), tuple(nodes)
         self.runs = np.array(runs, dtype=np.int32).reshape(-1, 4)
-        # One more element, since Taichi has no empty arrays.
+        # An extra element is appended, since Taichi has no empty arrays.
         self.operands, self.outputs, self.fed = (np.array([*x, -1], np.int32) for x in (operands, outputs, fed))
         self.rows = len(fed) + len(nodes)
         """The number of rows per sample of a batch."""
         self.backend_cache: dict[str, Any] = {}
-        """Cache for a backend."""
+        """Data that a backend caches for this program."""
 
     @cached_property
     def snippets(self) -> tuple[tuple[str, int, str, tuple[str | None, ...], tuple[bool, ...]], ...]:
@@ -122,7 +123,7 @@ def _unsupported(op: Op, reason: str) -> DeviceError:
 
 
 class FlatGraph:
-    """The graph of some outputs: its `leaves` and `constants`, which are stored in the first rows, and its programs.
+    """Flattened graph of the given outputs. Its `leaves` and `constants` are stored in the first rows.
 
     `reached_by_gradient` are the Values that receive a gradient from the outputs. Raises DeviceError for an operation
     that is not defined on scalars.
@@ -217,7 +218,8 @@ def _kind_of(node: Any, reached: set[Value]) -> tuple[NodeKind, list[float]]:
 
 
 def _schedule_runs(kinds: Sequence[int], reads: Sequence[Sequence[int]]) -> Iterator[tuple[int, list[int]]]:
-    """Yield runs of nodes of one kind. Each has all ready nodes of the most frequent kind, and those that become ready.
+    """Yield runs of nodes of one kind. Each run contains all ready nodes of the most frequent kind, and those of this
+    kind that become ready during the run.
 
     Ready nodes are processed first in, first out, so that neighbours in a run rarely depend on each other.
     """

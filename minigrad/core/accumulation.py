@@ -48,7 +48,7 @@ def accumulate(seeds: Mapping[Any, Any], retain_graph: bool | None, create_graph
                 if create_graph
                 else _add_inplace(target, grad, raw_value(total), owned_ids)
             )
-            if target._grad is grad:  # otherwise keep what another thread has assigned meanwhile
+            if target._grad is grad:  # otherwise keep the gradient that another thread has assigned
                 target._grad = new_grad
         if modes.gradient_passed:
             _record_gradients(totals)
@@ -56,7 +56,7 @@ def accumulate(seeds: Mapping[Any, Any], retain_graph: bool | None, create_graph
 
 @enable_grad
 def _add_differentiably(grad: Any, total: Any) -> Any:
-    """Return the sum as a new differentiable tensor."""
+    """Return `grad + total` as a new differentiable tensor."""
     return total.clone() if grad is None else grad + total
 
 
@@ -74,7 +74,7 @@ def _add_inplace(target: Any, grad: Any, total: Any, owned_ids: set[int]) -> Any
 
 
 def _map_by_node(inputs: Any) -> dict[Any, Any]:
-    """Return `inputs` keyed by their graph nodes."""
+    """Map the graph node of each of `inputs` to the input. Raises GraphError unless all inputs require grad."""
     by_node: dict[Any, Any] = {x._edge(): x for x in ((inputs,) if isinstance(inputs, Node) else inputs)}
     if not by_node or None in by_node:
         problem = (
@@ -90,6 +90,7 @@ def _map_by_node(inputs: Any) -> dict[Any, Any]:
 def _record_gradients(totals: Mapping[Node, Any]) -> None:
     """Accumulate gradients, as arrays, into the `grad` of each `Step` inside ``mg.record()``."""
     for node, total in totals.items():
-        if isinstance(node, Step) and not isinstance(total, tuple):  # a tuple's elements belong to its pick nodes
+        # the elements of a tuple are recorded at the nodes that select them
+        if isinstance(node, Step) and not isinstance(total, tuple):
             array = copy_to_host(total)
             node.grad = array if node.grad is None else node.grad + array

@@ -1,4 +1,4 @@
-"""Deprecated names: each works for one release and warns with the new name."""
+"""Deprecated names. Each works for one release, and emits a warning with the new name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["DeprecatedAlias", "deprecated_names"]
 
 
 class DeprecatedAlias:
-    """The old name of an attribute or a method of instances that is now called `new_name`.
+    """Descriptor for the old name of an attribute or method that is now called `new_name`. Each access emits a warning.
 
     >>> class Layer:
     ...     def reset(self):

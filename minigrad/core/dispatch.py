@@ -1,4 +1,4 @@
-"""The kernel registry, (operation, device) -> kernel on raw arrays, and `dispatch`, the single entry point to it.
+"""The registry of kernels by operation and device, and `dispatch`, the single entry point that calls them.
 
 Every computation goes through `dispatch`: forward passes, backward passes and optimizer updates. A tap therefore lets a
 profiler, recorder or compiler observe all of them. A kernel receives raw operands (floats on the device ``python``) and
@@ -38,16 +38,16 @@ __all__ = [
     "tap",
 ]
 
-PYTHON = "python"  # the device of Values, whose kernels compute on floats
+PYTHON = "python"  # device of Values; its kernels compute on Python floats
 
 Kernel = Callable[..., Any]
 Tap = Callable[["Call"], None]
 
 _registry: dict[str, dict[str, Kernel]] = {}  # operation -> device -> kernel
-_runners: dict[str, Callable[..., Any]] = {}  # device -> function that calls its kernels, if not called directly
+_runners: dict[str, Callable[..., Any]] = {}  # device -> function through which its kernels are called
 _synchronizers: dict[str, Callable[[], None]] = {}  # device -> function that waits for its kernels
-_raw_types: dict[type, tuple[str, Callable[..., Any]]] = {}  # raw type -> its device, and a function that calls kernels
-_pass_contexts: list[Callable[[], AbstractContextManager[Any]]] = []  # factories of contexts for passes
+_raw_types: dict[type, tuple[str, Callable[..., Any]]] = {}  # raw type -> (device, function that calls kernels)
+_pass_contexts: list[Callable[[], AbstractContextManager[Any]]] = []  # create context managers for backward passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +66,18 @@ class Call:
 class _ThreadState(threading.local):
     """Per-thread state."""
 
-    accepts_raw: bool = False  # inside `accept_raw_values`
+    accepts_raw: bool = False  # true inside `accept_raw_values`
 
 
 _thread_state = _ThreadState()
 
 
 def kernel(op: str, device: str) -> Callable[[Kernel], Kernel]:
-    """Register the decorated function as the kernel of `op` on `device`, in place of an earlier one.
+    """Register the decorated function as the kernel of `op` on `device`, replacing an earlier one.
 
-    The kernel receives the raw operands and the attributes as keyword arguments, and returns the raw result: a tuple,
-    outputs first, if the op has several outputs or auxiliary results. How it writes to ``out`` depends on the device;
-    see `register_runner`.
+    The kernel receives the raw operands, and the attributes as keyword arguments. It returns the raw result or, if the
+    op has several outputs or auxiliary results, a tuple that starts with the outputs. How it writes to ``out`` depends
+    on the device; see `register_runner`.
 
     >>> @kernel("twice", "python")
     ... def twice(a: float) -> float:
@@ -94,9 +94,9 @@ def kernel(op: str, device: str) -> Callable[[Kernel], Kernel]:
 
 
 def register_runner(device: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register the decorated function to call the kernels of `device`: run(kernel, inputs, attrs, out).
+    """Register the decorated function, ``run(kernel, inputs, attrs, out)``, to call the kernels of `device`.
 
-    Devices with mutable arrays need such a function. It writes into `out` if given, and returns it.
+    Devices with mutable arrays need such a function. If `out` is given, it writes the result there and returns `out`.
     """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,9 +123,10 @@ def synchronize() -> None:
 def register_raw_types(
     device: str, types: Iterable[type], run: Callable[..., Any], pass_context: Callable[[], AbstractContextManager[Any]]
 ) -> None:
-    """Register `types` as raw values of `device`, to which ops apply inside `accept_raw_values`.
+    """Register `types` as raw values of `device`, which ops accept inside `accept_raw_values`.
 
-    Inside it, run(kernel, inputs, attrs) calls a kernel. `pass_context` creates a context manager for a backward pass.
+    There, ``run(kernel, inputs, attrs)`` calls a kernel. `pass_context` creates a context manager that is entered for
+    each backward pass.
     """
     _raw_types.update(dict.fromkeys(types, (device, run)))
     _pass_contexts.append(pass_context)
@@ -150,7 +151,10 @@ class accept_raw_values:
 
 
 def apply_raw(op: str, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-    """Apply `op` to raw values inside `accept_raw_values`; NotImplemented if no input has a registered type."""
+    """Apply `op` to raw values.
+
+    Return NotImplemented outside `accept_raw_values`, or if no input has a registered type.
+    """
     if _thread_state.accepts_raw:
         for x in inputs:
             if x.__class__ in _raw_types:
@@ -160,13 +164,13 @@ def apply_raw(op: str, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any
 
 
 def get_kernels(op: str) -> Mapping[str, Kernel]:
-    """Return the kernels of `op` by device, a live view that includes later registrations."""
+    """Return a mapping from device to kernel of `op`. It is a live view, which includes later registrations."""
     return _registry.setdefault(op, {})
 
 
 def operations(device: str) -> list[str]:
     """Return the operations with a kernel for `device`."""
-    return [op for op, kernels in tuple(_registry.items()) if device in kernels]  # a copy: threads register
+    return [op for op, kernels in tuple(_registry.items()) if device in kernels]  # copied: threads may add kernels
 
 
 def dispatch(
@@ -174,9 +178,9 @@ def dispatch(
 ) -> Any:
     """Run the kernel of `op` on `device` with raw `inputs`, and return its raw result.
 
-    `attrs` are the static attributes. With `out`, a tuple for several outputs, the kernel writes its result there and
-    `out` is returned. Raises DeviceError if there is no such kernel, or for `out` on ``python``, whose floats are
-    immutable; DTypeError for an int in `inputs` that overflows the arrays' dtype.
+    `attrs` are the static attributes. If `out` is given (a tuple for several outputs), the kernel writes its result to
+    `out`, which is returned. Raises DeviceError if the device has no kernel for `op`, or if `out` is given on
+    ``python``, whose floats are immutable; DTypeError for an int in `inputs` that overflows the arrays' dtype.
     """
     try:
         function = _registry[op][device]
@@ -207,7 +211,7 @@ def dispatch(
     if device in _synchronizers:
         _synchronizers[device]()
     call = Call(op, device, inputs, attrs or {}, out, result, time.perf_counter() - start)
-    with disable_taps():  # a listener may compute, and must not be notified of its own calls
+    with disable_taps():  # a listener may call kernels, which are not reported to it
         for listener in listeners:
             listener.kernel_called(call)
     return result

@@ -39,7 +39,7 @@ _BOOL, _INT, _FLOAT = range(3)
 
 
 class DType(NamedTuple):
-    """An element type: its name, as in NumPy, its size in bytes, and its kind (0 bool, 1 int, 2 float)."""
+    """Element type of a tensor, with its NumPy name, its size in bytes, and its kind (0 bool, 1 int, 2 float)."""
 
     name: str
     itemsize: int
@@ -142,7 +142,7 @@ def set_default_dtype(dtype: DType) -> None:
 
 
 def as_dtype(x: Any) -> DType:
-    """Convert a Python type (float, int, bool), a name or a NumPy dtype to a DType. Raises DTypeError."""
+    """Convert a Python type (float, int, bool), a name or a NumPy dtype to a DType. Raises DTypeError for others."""
     if isinstance(x, DType):
         return x
     if isinstance(x, type) and x in (float, int, bool_):
@@ -158,7 +158,7 @@ def dtype_of_scalar(x: float) -> DType:
     return bool if isinstance(x, bool_) else int64 if isinstance(x, int) else _default
 
 
-_PAIRS = {  # int types of different widths; everything else follows from kind and width
+_PAIRS = {  # pairs of int types; other pairs are promoted according to kind and width
     frozenset({uint8, int32}): int32,
     frozenset({uint8, int64}): int64,
     frozenset({int32, int64}): int64,
@@ -179,7 +179,7 @@ def promote_types(a: DType, b: DType) -> DType:
 
 
 def result_type(tensors: Iterable[DType], scalars: Iterable[DType] = (), numbers: Iterable[DType] = ()) -> DType:
-    """Return the result dtype of tensors with dimensions, 0-d tensors and Python scalars, in this priority.
+    """Return the promoted dtype of tensors with dimensions, 0-d tensors and Python scalars, in this order of rank.
 
     >>> result_type([float32], numbers=[float64]), result_type([int64], numbers=[float32])
     (minigrad.float32, minigrad.float32)

@@ -19,18 +19,18 @@
     ├── DeclarationError  ValueError              an inconsistent declaration of an operation
     └── GradcheckError *  AssertionError          a gradient that differs from finite differences
 
-Those with a star are RuntimeErrors too. PyTorch raises RuntimeError for most of these mistakes, so ``except
+Classes with a star are also RuntimeErrors. PyTorch raises RuntimeError for most of these mistakes, so ``except
 RuntimeError`` in code written for PyTorch also catches them here:
 
 >>> isinstance(ShapeError("add: shapes (2,) and (3,) cannot be broadcast together"), RuntimeError)
 True
 
-A message says what was called, what was given, why that is invalid, and what to write instead; where it helps, also
-the line of the user's code.
+A message contains the name of the function, the argument it received, why the argument is invalid, and what to write
+instead. Where useful, it also contains the line of the user's code.
 
-Choose the class as follows. A wrong type (a list, an integer tensor, 1.5 for a size) is a DTypeError; a value that
-another shape would allow (dimensions, sizes, counts, indices) a ShapeError; any other invalid value (reduction="avg",
-p=2, eps=-1, a missing or conflicting argument) an ArgumentError.
+The class is chosen as follows. A wrong type (a list, an integer tensor, 1.5 for a size) raises DTypeError; a value that
+would be valid for another shape (dimensions, sizes, counts, indices) raises ShapeError; any other invalid value
+(reduction="avg", p=2, eps=-1, a missing or conflicting argument) raises ArgumentError.
 """
 
 import linecache
@@ -92,26 +92,26 @@ class GraphError(MinigradError, RuntimeError):
 
 
 class ShapeError(MinigradError, ValueError, IndexError, RuntimeError):
-    """Raised for incompatible shapes, sizes or indices; in PyTorch a RuntimeError, IndexError or ValueError."""
+    """Raised for incompatible shapes, sizes or indices. PyTorch raises RuntimeError, IndexError or ValueError."""
 
 
 class DTypeError(MinigradError, TypeError, RuntimeError):
-    """Raised for an unsupported type or dtype; in PyTorch a TypeError or RuntimeError."""
+    """Raised for an unsupported type or dtype. PyTorch raises TypeError or RuntimeError."""
 
 
 class ArgumentError(MinigradError, ValueError, RuntimeError):
     """Raised for an argument with an invalid value, or one that conflicts with another argument.
 
-    In PyTorch a ValueError or RuntimeError.
+    PyTorch raises ValueError or RuntimeError.
     """
 
 
 class DivisionError(MinigradError, ZeroDivisionError, RuntimeError):
-    """Raised for an integer division by zero; in PyTorch a RuntimeError."""
+    """Raised for an integer division by zero. PyTorch raises RuntimeError."""
 
 
 class LinAlgError(MinigradError, RuntimeError):
-    """Raised for a singular or not positive-definite matrix; ``torch.linalg.LinAlgError``."""
+    """Raised for a singular or not positive-definite matrix, like ``torch.linalg.LinAlgError``."""
 
 
 class CaptureError(MinigradError, RuntimeError):
@@ -123,7 +123,7 @@ class DeviceError(MinigradError, RuntimeError):
 
 
 class OutOfMemoryError(MinigradError, MemoryError, RuntimeError):
-    """Raised if a device is out of memory; in PyTorch a RuntimeError."""
+    """Raised if a device is out of memory. PyTorch raises RuntimeError."""
 
 
 class TidiedError(MinigradError, RuntimeError):
@@ -131,7 +131,7 @@ class TidiedError(MinigradError, RuntimeError):
 
 
 class FileFormatError(MinigradError, ValueError, RuntimeError):
-    """Raised for a file that is corrupt or in another format; in PyTorch usually a RuntimeError."""
+    """Raised for a file that is corrupt or in another format. PyTorch usually raises RuntimeError."""
 
 
 class MissingFileError(MinigradError, FileNotFoundError):
@@ -155,11 +155,11 @@ class DeclarationError(MinigradError, ValueError):
 
 
 class GradcheckError(MinigradError, AssertionError, RuntimeError):
-    """Raised if a gradient differs from its finite difference; in PyTorch a RuntimeError."""
+    """Raised if a gradient differs from its finite difference. PyTorch raises RuntimeError."""
 
 
 def describe_type(x: object) -> str:
-    """Return the type of `x` with its article for messages: "a str", "an int", "a torch.Tensor"."""
+    """Return the name of the type of `x` with an article, such as "a str" or "an int", for error messages."""
     name, module = type(x).__name__, type(x).__module__
     name = f"{module}.{name}" if module.startswith("torch") else name
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
@@ -194,5 +194,5 @@ def source_line(file: str, line: int) -> str:
 
 
 def user_source_line() -> str:
-    """Return the current line outside minigrad as ``file:line: code``."""
+    """Return the current line of the user's code as ``file:line: code``."""
     return source_line(*user_frame())

@@ -1,4 +1,4 @@
-"""Thread-local modes as context managers: PyTorch's `no_grad` and variants, scopes, source lines, strict shapes."""
+"""Context managers for thread-local modes: `no_grad` and its variants, scopes, source lines, strict shapes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 def no_grad(function: Callable[..., Any] | None = None) -> Any:
-    """Context manager or decorator that disables gradient computation: results do not require grad."""
+    """Context manager or decorator that disables gradient computation. Results do not require grad."""
     block = ModeContext(lambda: {"grad": False})
     return block if function is None else block(function)
 
@@ -43,7 +43,7 @@ class set_grad_enabled:
         _set_grad_mode(mode, not mode)
 
     def __enter__(self) -> None:
-        pass  # already set by the constructor
+        pass  # the constructor has already set the mode
 
     def __exit__(self, *_: object) -> None:
         _set_grad_mode(*self._old_state)
@@ -63,7 +63,10 @@ def _set_grad_mode(grad: bool, is_off: bool) -> None:
 
 
 def inference_mode(mode: Any = True) -> Any:
-    """Context manager like `no_grad`, or `enable_grad` if `mode` is False. Versions are counted, unlike in PyTorch."""
+    """Context manager like `no_grad`, or like `enable_grad` if `mode` is False.
+
+    Unlike in PyTorch, in-place operations increment the version counters.
+    """
     return no_grad(mode) if callable(mode) else ModeContext(lambda: {"grad": not mode})
 
 
@@ -73,8 +76,11 @@ def is_grad_enabled() -> bool:
 
 
 class Scope(str):
-    """The path of a scope, such as "layer1/neuron0", with its last component `name`, the enclosing scope `outer`, and
-    the `module` being called, or None. Each entry creates a new Scope, which distinguishes the iterations of a loop."""
+    """The path of a scope, such as "layer1/neuron0". Its last component is `name` and the enclosing scope is `outer`.
+
+    `module` is the module that is being called, or None. Each entry of the context manager creates a new Scope, so that
+    the iterations of a loop can be distinguished.
+    """
 
     __slots__ = ("module", "name", "outer")
     name: str
@@ -87,11 +93,11 @@ class Scope(str):
         return new_scope
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return str, (str(self),)  # unpickles as a str: entries are specific to this process
+        return str, (str(self),)  # unpickled as a str, since a Scope is specific to this process
 
 
 def scope(name: str) -> Any:
-    """Name the nodes created inside ``with mg.scope("layer1")``; nested scopes are joined by slashes."""
+    """Context manager that sets the scope of nodes created inside it. Names of nested scopes are joined by slashes."""
     return ModeContext(lambda: {"scope": Scope(str(name), modes.scope or None)})
 
 
@@ -108,8 +114,8 @@ def copy_overwritten() -> Any:
 def strict_shapes(mode: bool = True) -> Any:
     """Context manager or decorator that disables broadcasting: operands must have equal shapes.
 
-    Python scalars are allowed with any shape, and ``expand`` repeats explicitly. `mode` False enables broadcasting
-    again, for a function that relies on it. Derivative rules may always broadcast.
+    Python scalars may be combined with any shape, and ``expand`` broadcasts explicitly. If `mode` is False,
+    broadcasting is enabled again, for a function that relies on it. Derivative rules may always broadcast.
 
     >>> import minigrad as mg
     >>> with mg.strict_shapes():

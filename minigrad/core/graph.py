@@ -32,18 +32,19 @@ __all__ = [
 ]
 
 grad_lock = threading.RLock()
-"""Guards gradient accumulation and assignment to a leaf's value, since threads share leaves.
-Reentrant, because a tap is called for the additions and may run a backward pass itself."""
+"""Lock for gradient accumulation and assignment to a leaf's value, since threads share leaves.
+It is reentrant, because a tap is notified of the additions and may itself run a backward pass."""
 global_grad_listeners: list[Effects] = []
-"""Notified of `grad` changes in all threads; other listeners are notified of those in their own thread only."""
+"""Listeners that are notified of `grad` changes in all threads, rather than only in their own thread."""
 
 
 @contextmanager
 def record(*, lines: bool = False) -> Iterator[Recording]:
     """Context manager that records each `Event` of every backward pass in a `Recording`.
 
-    Inside the block tensors also store what Values always store, as NumPy arrays: ``grad_fn.output``, a copy of the
-    result, and ``grad_fn.grad``. The graph is retained by default. With `lines` each node also stores its source line.
+    Inside the block, the node of a tensor also stores its result, ``grad_fn.output``, and its gradient,
+    ``grad_fn.grad``, as NumPy arrays; Values always store both. The graph is retained by default. With `lines`, each
+    node also stores its source line.
 
     >>> import minigrad as mg
     >>> a = mg.Value(3.0, "a")
@@ -67,8 +68,8 @@ class Event(NamedTuple):
     """One term of the chain rule: the gradient of `source` flows to `target`, one of its operands.
 
     For scalars ``contribution = upstream * local``, where `local` is the derivative of `source` with respect to operand
-    `slot`; it is None for tensors. `total` is the gradient accumulated in `target` so far, including this contribution.
-    Gradients of tensors are NumPy arrays.
+    `slot`. For tensors, `local` is None. `total` is the gradient accumulated in `target` so far, including this
+    contribution. Gradients of tensors are NumPy arrays.
     """
 
     source: Node
@@ -103,8 +104,8 @@ class Node(Operand):
     Operands that are not Nodes are constants. Subclasses decide which values the derivative rules receive.
     """
 
-    # Two operands have their own slots: a tuple is one more object for the cycle collector to traverse, and that takes
-    # most of the time on large graphs. Three or more operands share a tuple, in `_left`.
+    # One or two operands are stored in `_left` and `_right`, without a tuple: the garbage collector would traverse it,
+    # which takes most of the time on large graphs. Three or more operands are stored as a tuple in `_left`.
     __slots__ = ("_extras", "_left", "_op", "_requires_grad", "_right", "_write_count", "grad")
 
     writes: ClassVar[int] = 0  # number of assignments to any leaf's value so far
@@ -112,7 +113,7 @@ class Node(Operand):
     _op: Op | None
     _left: Any
     _right: Any
-    _write_count: int  # Node.writes, or for a Step Storage.writes, when this node was created
+    _write_count: int  # Node.writes (Storage.writes for a Step) at the creation of this node
     _requires_grad: bool
     _extras: dict[Any, Any]  # rare fields: label, scope, line, attributes, module calls; unset on most nodes
     grad: Any
@@ -125,7 +126,6 @@ class Node(Operand):
         return (self._left, self._right) if arity == 2 else (self._left,) if arity == 1 else self._left
 
     def _get_extra(self, key: str, default: Any = None) -> Any:
-        """Return the entry of `_extras` under `key`."""
         extras: dict[str, Any] | None = getattr(self, "_extras", None)
         return default if extras is None else extras.get(key, default)
 
@@ -136,14 +136,14 @@ class Node(Operand):
             self._extras = {key: item}
 
     def _operands(self, as_nodes: bool, slots: Sequence[int]) -> tuple[Any, ...]:
-        """Return what the rules of `slots` receive after g: the output and the operands, as nodes or raw values.
+        """Return the output and the operands, as nodes or raw values, for the derivative rules of `slots`.
 
-        Raises GraphError if a value that they read was modified.
+        Raises GraphError if a value that these rules read was modified.
         """
         raise NotImplementedError
 
     def _static(self, as_nodes: bool) -> Mapping[str, Any]:
-        """Return the keyword arguments of the rules: attributes, auxiliary results, shapes."""
+        """Return the keyword arguments of the rules, which are attributes, auxiliary results and shapes."""
         return self._get_extra("static", {})  # type: ignore[no-any-return]
 
     def _contributions(
@@ -163,7 +163,7 @@ class Node(Operand):
         ]
         if not slots:
             return []
-        # the order matters: if another thread frees this node in between, `_operands` raises
+        # `_operands` comes last, since it raises if another thread has freed this node meanwhile
         static, operands = self._static(as_nodes), self._operands(as_nodes, slots)
         products = op.vjps(slots, rules, upstream, *operands, **static)
         pairs = [(slot, targets[slot], product) for slot, product in zip(slots, products, strict=True)]
@@ -172,7 +172,7 @@ class Node(Operand):
         ]
 
     def _reduce_gradient(self, gradient: Any) -> Any:
-        """Reduce `gradient` to the shape of this node, which undoes broadcasting."""
+        """Sum `gradient` over the broadcast dimensions, to the shape of this node."""
         return gradient
 
     def _accumulate_gradient(self, total: Any, contribution: Any) -> Any:
@@ -180,7 +180,7 @@ class Node(Operand):
         return total + contribution
 
     def _add_slice_gradient(self, total: Any, upstream: Any) -> None:
-        """Add `upstream`, the gradient of a slice of the operand, to `total`, the operand's gradient, in-place."""
+        """Add `upstream`, the gradient of a slice of the operand, in-place to `total`, the gradient of the operand."""
         self._operands(False, (0,))  # raises if the node was freed
         op, static = cast(Op, self._op), self._static(False)
         slice_gradient = dispatch(op.name, device_of(total), (total,), {name: static[name] for name in op.attrs})
@@ -191,21 +191,21 @@ class Node(Operand):
         return self
 
     def _initial_gradient(self, gradient: Any, create_graph: bool) -> Any:
-        """Return the initial gradient of a backward pass from here; None means 1.
+        """Return the initial gradient of a backward pass from this node. A `gradient` of None means 1.
 
-        Raises GraphError if no backward pass can start here.
+        Raises GraphError if no backward pass can start at this node.
         """
         raise NotImplementedError
 
     def _apply_hooks(self, gradient: Any) -> Any:
-        """Return the accumulated gradient after the user's hooks."""
+        """Call the user's hooks with the accumulated gradient, and return the result."""
         for hook in tuple(self._get_extra("hooks", {}).values()):
             replaced = hook(gradient)
             gradient = gradient if replaced is None else replaced
         return gradient
 
     def _export_gradient(self, gradient: Any, create_graph: bool) -> Any:
-        """Return `gradient` in the form that users receive."""
+        """Convert a gradient from its internal type to the type that users receive."""
         return gradient
 
     @property
@@ -214,10 +214,10 @@ class Node(Operand):
         return True
 
     def free(self) -> None:
-        """Free what was saved for the backward pass."""
+        """Free the values saved for the backward pass."""
 
     def _local_derivative(self, slot: int) -> float | None:
-        """Return the derivative with respect to operand `slot` if it is a scalar, else None."""
+        """Return the derivative with respect to operand `slot` for scalars, None for tensors."""
         raise NotImplementedError
 
     def _raw_value(self) -> Any:
@@ -229,9 +229,9 @@ _OPERANDS_DONE = object()
 
 
 def topological(roots: Iterable[Node]) -> list[Node]:
-    """Return `roots` and the nodes they were computed from in topological order, first operand first.
+    """Return `roots` and all nodes they were computed from in topological order, visiting the first operand first.
 
-    It uses an explicit stack: Python's recursion limit is near 1,000, and chains of additions are longer.
+    It uses an explicit stack, since long chains of operations exceed Python's recursion limit of about 1,000.
     """
     order: list[Node] = []
     visited: set[Node] = set()
@@ -239,7 +239,7 @@ def topological(roots: Iterable[Node]) -> list[Node]:
     pop, push = stack.pop, stack.append
     while stack:
         node = pop()
-        if node is _OPERANDS_DONE:  # the node below this marker has all its operands in `order`
+        if node is _OPERANDS_DONE:  # all operands of the node below this marker are in `order`
             order.append(pop())
         elif isinstance(node, Node) and node not in visited:
             visited.add(node)
@@ -273,15 +273,15 @@ def propagate(
     """Return the gradients of all nodes that the keys of `gradients` were computed from.
 
     The traversal is in reverse topological order, so a node's gradient is complete before it is propagated. Nothing is
-    written to the nodes. The rules run on raw values, or on nodes with `create_graph` or while a tap is active, so that
-    the result can be differentiated again. With `targets`, only paths to those nodes are followed. `listeners`, by
-    default those of this thread, receive each `Event`. Without `retain_graph`, nodes free their saved tensors once
-    they have been visited. Without `hooks`, the user's hooks are not called.
+    written to the nodes. The rules run on raw values, unless `create_graph` is true or a tap is active: then they run
+    on nodes, so that the result can be differentiated again. With `targets`, only paths to these nodes are followed.
+    `listeners`, by default those of this thread, receive each `Event`. Without `retain_graph`, nodes free their saved
+    tensors once they have been visited. Without `hooks`, the user's hooks are not called.
 
     Raises GraphError if a value that a rule reads was modified since the forward pass.
     """
     listeners = modes.gradient_passed if listeners is None else listeners
-    as_nodes = create_graph or is_tapped()  # with nodes the rules' arithmetic goes through `dispatch` too
+    as_nodes = create_graph or is_tapped()  # if the rules run on nodes, their arithmetic is dispatched too
     order = topological(gradients)
     on_path = None if targets is None else _ancestors_of(targets, order)
     totals = {node: gradient if as_nodes else raw_value(gradient) for node, gradient in gradients.items()}
@@ -300,12 +300,12 @@ def propagate(
                 continue
             if as_nodes:
                 modes.passing = node
-            is_slice = node._op.view == "part" and not (as_nodes or listeners)  # else the full contribution is needed
+            is_slice = node._op.view == "part" and not (as_nodes or listeners)  # else the full gradient is needed
             # a NumPy scalar does not support in-place addition
             added_inplace = is_slice and node._inputs[0] in allocated and totals[node._inputs[0]].flags.writeable
             if added_inplace:
                 node._add_slice_gradient(totals[node._inputs[0]], upstream)
-            # A wanted node that propagates nothing keeps its saved tensors.
+            # A target from which nothing is propagated keeps its saved tensors.
             propagated = added_inplace or on_path is None
             for slot, target, contribution in () if added_inplace else node._contributions(upstream, as_nodes, on_path):
                 propagated = True
@@ -324,7 +324,7 @@ def propagate(
 
 
 def _ancestors_of(targets: Collection[Node], order: Sequence[Node]) -> set[Node]:
-    """Return `targets` and the nodes that were computed from any of them."""
+    """Return `targets` and the nodes of `order` that were computed from any of them."""
     on_path = set(targets)
     for node in order:
         if any(isinstance(operand, Node) and operand in on_path for operand in node._inputs):

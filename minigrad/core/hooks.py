@@ -19,7 +19,7 @@ class RemovableHandle:
     """A handle that removes a hook. As a context manager it removes the hook on exit."""
 
     def __init__(self, hooks: dict[Any, Any], hook: Callable[..., Any]) -> None:
-        self._hooks, self._key = hooks, object()  # not `self`, which would create a reference cycle
+        self._hooks, self._key = hooks, object()  # `self` as the key would create a reference cycle
         hooks[self._key] = hook
 
     def remove(self) -> None:
@@ -34,14 +34,17 @@ class RemovableHandle:
 
 
 def apply_hook(hook: Callable[[Any], Any], gradient: Any, wrap: Callable[[Any], Any]) -> Any:
-    """Call `hook` with a gradient, converted by `wrap` if it is raw. Return the result, or the gradient if None."""
+    """Call `hook` with a gradient, which `wrap` converts to a tensor if it is raw.
+
+    Return the result of the hook, or the gradient if the hook returns None.
+    """
     tensor: Any = gradient if isinstance(gradient, Node) else wrap(np.asanyarray(gradient))
     result = hook(tensor)
     if result is None:
         result = tensor
     else:
         check_gradient(result, tensor._array, "register_hook: the result of the hook", "the gradient")
-    if modes.grad:  # create_graph: the result will be differentiated
+    if modes.grad:  # with create_graph, the result can be differentiated again
         return result
-    copy = copy_array(result._array)  # a copy, since the hook may store it and gradients accumulate in-place
+    copy = copy_array(result._array)  # copied, since the hook may store it and gradients accumulate in-place
     return wrap(copy) if tensor is gradient else copy

@@ -1,8 +1,8 @@
 """Thread-local modes, changed by context managers that remain consistent when interrupted.
 
-Ctrl-C can raise wherever Python makes a call, including just before a context manager exits. The mode would then stay
-set, and after an interrupted `no_grad` nothing would be recorded any more. So a `ModeContext` is entered and exited by
-a few instructions that make no call, and after an interrupted notebook cell all blocks are exited.
+Ctrl-C can raise KeyboardInterrupt at any call, including just before a context manager exits. The mode would then stay
+set: after an interrupted `no_grad`, no operation would be recorded any more. Therefore, a `ModeContext` is entered and
+exited by instructions that make no calls, and after an interrupted notebook cell all blocks are exited.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ REASON = (None,)
 
 
 class _SlowPath:
-    """The reasons, in any thread, why a `Value` must not use its fast path, such as a listener, a scope or `no_grad`.
+    """A list with one entry per mode, in any thread, that prevents Values from using their fast path.
 
-    While there are none, a `Value` computes with floats without `dispatch`. A single list for all threads is fast to
-    test; the slow path then checks the modes of its thread. All entries are equal: a single instruction, which neither
-    a thread switch nor an interrupt can split, adds or removes one.
+    Examples are a listener, a scope or `no_grad`. While the list is empty, a `Value` computes with floats without
+    `dispatch`. A single list for all threads is fast to test; the slow path then checks the modes of its thread. All
+    entries are equal, so that an entry is added or removed by a single instruction, which neither a thread switch nor
+    an interrupt can split.
     """
 
     __slots__ = ("reasons",)
@@ -62,7 +63,7 @@ class ModeContext:
     """Context manager that changes the modes of this thread; it can also decorate functions and generators."""
 
     def __init__(self, changes: Callable[[], dict[str, Any]]) -> None:
-        self._changes = changes  # evaluated on entry, since a scope depends on the enclosing one
+        self._changes = changes  # called on entry, since a scope depends on the enclosing scope
 
     def __enter__(self) -> None:
         changes = self._changes()
@@ -74,10 +75,10 @@ class ModeContext:
 
     def __exit__(self, kind: object = None, error: BaseException | None = None, *_: object) -> None:
         scope, current, stack, reasons = modes.scope, modes.__dict__, modes.saved_states, slow_path.reasons
-        if stack:  # else it was already exited after an interrupt, as in a suspended generator
+        if stack:  # empty if `exit_all` ran while this block was open in a suspended generator
             current |= stack[-1]  # no calls before everything is restored
             del stack[-1], reasons[-1]
-        if error:  # the scope in which it was raised, for display
+        if error:  # store the scope in which it was raised, for display
             error.__dict__.setdefault("minigrad_scope", scope)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -87,7 +88,7 @@ class ModeContext:
                 return function(*args, **keywords)
 
         @functools.wraps(function)
-        def resume_in_block(*args: Any, **keywords: Any) -> Any:  # not while the generator is suspended
+        def resume_in_block(*args: Any, **keywords: Any) -> Any:  # modes are reset while it is suspended
             sent, generator = None, function(*args, **keywords)
             with closing(generator):
                 while True:
@@ -110,7 +111,7 @@ def exit_all() -> None:
     >>> mg.is_grad_enabled()
     True
     """
-    context = ModeContext(dict)  # exiting any block exits the latest one
+    context = ModeContext(dict)  # exiting any context exits the latest block
     while modes.saved_states:
         context.__exit__()
 

@@ -44,16 +44,16 @@ POSITIVE = Domain(0.25, 3.0)
 
 
 class Op:
-    """One operation, declared once.
+    """Declaration of an operation.
 
     `formula` is LaTeX with the operands as placeholders ``{a}``, ``{b}``, …. `vjp` holds one rule per operand: a
     function that computes the vector-Jacobian product, written in differentiable operations so that higher-order
-    gradients work. None means that there is no derivative.
+    gradients work. None means that the op has no derivative with respect to the operand.
 
     A rule declares what it reads by its parameter names, in any order:
 
-    - ``g``, the gradient of the output, and ``y``, the output (tuples where ``outputs`` > 1; ``y0``, … are single
-      outputs, and outputs that no rule names may be overwritten),
+    - ``g``, the gradient of the output, and ``y``, the output (both are tuples if ``outputs`` > 1; ``y0``, … are the
+      individual outputs, and an output that no rule reads may be overwritten),
     - its operands, called a, b, c, … unless `inputs` names them,
     - the auxiliary results in `aux`, which the kernel returns after the output and the graph saves,
     - the static attributes in `attrs`,
@@ -61,25 +61,26 @@ class Op:
 
     Nothing else is saved for backward: `saves` is derived from the rules. `g` is a raw float or array, or a node if the
     result is differentiated again or a tap is active. A single function instead of a sequence of rules is a joint rule:
-    it returns the products of all `inputs`, None for those without. A `variadic` op takes any number of operands, and
-    its one rule may read the operand's index, ``slot``, in addition to ``g`` and attributes. An operand of a tensor op
-    may be None, such as an omitted bias.
+    it returns the products of all `inputs`, or None for a missing product. A `variadic` op takes any number of
+    operands, and its one rule may read the operand's index, ``slot``, in addition to ``g`` and attributes. An operand
+    of a tensor op may be None, such as an omitted bias.
 
     `promotes` is the type promotion of the operands before the kernel runs: "same", to their common dtype; "number",
     the same but bools are an error; "int", the same with bools as int64; "float", to floating point, the default dtype
     if all are integers; "rest", to the common dtype of all operands but the first, a condition; None, no promotion.
-    `view` marks an op whose result shares the memory of its first operand; "part", one that selects distinct elements,
-    so that gradients accumulate in-place. A mapping instead of a sequence of `attrs` gives their defaults, ``...``
-    where there is none. An op that is not `listed`, such as that of an `autograd.Function`, is not in the table.
+    `view` marks an op whose result shares the memory of its first operand; "part" marks an op that also selects
+    distinct elements, so that gradients accumulate in-place. If `attrs` is a mapping instead of a sequence, it contains
+    the defaults, or ``...`` for an attribute without a default. An op that is not `listed`, such as that of an
+    `autograd.Function`, is not added to the table of ops.
 
-    Tests sample operands from `domain`. `precedence` places parentheses in formulas. `shown` holds rules for display
-    where the true ones guard corner cases, or LaTeX for what they return, with placeholders ``{g}``, ``{b}``, … for the
-    names that a rule may read. `meaning` is a decomposition of a tensor op into simpler ops, for ops whose formula is
-    not elementwise: a function of operands, shapes and attributes that returns what the kernel returns. Only exported
-    web pages compute with it; tests check it against the kernel.
+    Tests sample operands from `domain`. `precedence` determines the parentheses in formulas. `shown` contains rules for
+    display, where the actual rules handle corner cases, or LaTeX of their results, with placeholders ``{g}``, ``{b}``,
+    … for the names that a rule may read. `meaning` is a decomposition of a tensor op into simpler ops, for ops whose
+    formula is not elementwise: a function of operands, shapes and attributes that returns what the kernel returns. Only
+    exported web pages compute with it; tests check it against the kernel.
 
-    Declaring a name again replaces the op, as when a notebook cell runs twice; built-in ops cannot be replaced. Raises
-    DeclarationError for that, and for an inconsistent declaration.
+    Declaring a name again replaces the op, as when a notebook cell runs twice. Raises DeclarationError for the name of
+    a built-in op, which cannot be replaced, and for an inconsistent declaration.
 
     >>> import minigrad as mg
     >>> cube = Op("cube", "{a}^3", vjp=(lambda g, a: g * (3.0 * a * a),), domain=(ANY,))
@@ -95,7 +96,7 @@ class Op:
 
     __signature__ = OpSignature()
 
-    COMPARISON, SUM, PREFIX, PRODUCT, POWER, ATOM = range(6)  # precedences, loosest first
+    COMPARISON, SUM, PREFIX, PRODUCT, POWER, ATOM = range(6)  # precedences in ascending order
 
     def __new__(cls, name: str = "", *_: Any, **__: Any) -> Op:
         return _PENDING.pop(name, None) or super().__new__(cls)
@@ -179,9 +180,9 @@ class Op:
             raise DeclarationError(f"Op {self.name!r} is already declared.")
 
     def plan_saves(self, edges: tuple[Any, ...]) -> SavePlan | None:
-        """Return what to save if the operands with an edge require grad; None if none of them has a rule."""
+        """Return the `SavePlan` if the operands with an edge require grad; None if none of them has a rule."""
         needs_grad = tuple([edge is not None for edge in edges])
-        if self.variadic:  # there are too many combinations to cache
+        if self.variadic:  # a variadic op has too many combinations to cache
             return save_plan(self, needs_grad)
         if needs_grad not in self._save_plans:
             self._save_plans[needs_grad] = save_plan(self, needs_grad)
@@ -202,7 +203,7 @@ class Op:
         return [rules[slot](g, *operands, **static) for slot in slots]
 
     def bind(self, args: tuple[Any, ...], attrs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Split `args` into operands and attributes, which keyword arguments and defaults complete.
+        """Split `args` into operands and attributes, and add attributes from `attrs` and the defaults.
 
         Raises DTypeError if operands or attributes do not match the declaration.
         """
@@ -223,7 +224,7 @@ class Op:
         return args[:count], bound
 
     def __call__(self, *inputs: Any, **attrs: Any) -> Any:
-        """Apply the op. The result is a float for scalars, else a `Value`, a tensor or a formula like the operands.
+        """Apply the op. The result is a float for scalars, else a `Value`, a tensor or a formula, as the operands.
 
         Attributes may be positional, as in ``clamp(x, 0.0, 1.0)``. Comparisons of scalars return a bool. Raises
         DTypeError for operands of other types, a wrong number of them, or unknown attributes.
@@ -256,12 +257,12 @@ _BUILTIN_NAMES: frozenset[str] = frozenset()
 
 
 def adjoint_formula(operand: str) -> str:
-    """Return the LaTeX of the VJP, transposed Jacobian times g, to display instead of a long rule."""
+    """Return LaTeX for the VJP as the transposed Jacobian times g, which is displayed instead of a long rule."""
     return rf"\left(\frac{{\partial {{y}}}}{{\partial {{{operand}}}}}\right)^\top {{g}}"
 
 
 def forward_declared(name: str) -> Op:
-    """Return the op `name`, possibly before `ops` declares it, since the engine does not import `ops`."""
+    """Return the op `name`, which `ops` may declare later, since the engine does not import `ops`."""
     op = OPS.get(name) or _PENDING.get(name)
     if op is None:
         op = _PENDING[name] = Op.__new__(Op)
@@ -281,7 +282,7 @@ def is_builtin(op: Op) -> bool:
 
 
 class Operand:
-    """Base class of operands other than Python scalars. It implements Python's operators with the op table."""
+    """Base class of operands other than Python scalars. It implements Python's operators by the declared ops."""
 
     __slots__ = ()
 

@@ -32,7 +32,7 @@ class VersionRange(NamedTuple):
     first_incompatible: str = ""
     """The first incompatible version, if known."""
     alternative: str = ""
-    """What the user can do instead."""
+    """Text for error messages that suggests an alternative to installing the package."""
     extra: str = ""
     """The extra of minigrad that installs the package and its dependencies."""
 
@@ -51,7 +51,7 @@ PACKAGES = {
     "typst": VersionRange("0.14.5", "0.15.2", extra="pictures"),
 }
 _OWN_PACKAGES = ("minigrad", "minigrad_viz")
-# Names that minigrad uses outside kernels; `core.dispatch` attributes errors inside kernels.
+# Names that minigrad uses outside kernels. Errors for missing names inside kernels are explained by `core.dispatch`.
 _REQUIRED_NAMES = {
     "numpy": (
         "add allclose any arange array asanyarray asarray ascontiguousarray bincount broadcast_to "
@@ -64,10 +64,10 @@ _REQUIRED_NAMES = {
 
 
 def import_package(name: str, caller: str, alternative: str = "") -> Any:
-    """Import and return the module `name` on behalf of `caller`; `alternative` is an alternative to installing its
-    package.
+    """Import and return the module `name`.
 
-    Raises MissingPackageError if the package is missing, incompatible, or fails to import.
+    Raises MissingPackageError if its package is missing, incompatible, or fails to import. The message starts with
+    `caller`, and suggests `alternative` to installing the package.
     """
     with explain_import_errors(caller, alternative):
         root = name.partition(".")[0]
@@ -94,7 +94,7 @@ def check_package(name: str, caller: str = "minigrad", alternative: str = "") ->
 
 
 def incompatibility(name: str, version: str) -> str:
-    """Return why a version of a package is incompatible, "" if it is compatible.
+    """Return the reason why a version of a package is incompatible, or "" if it is compatible.
 
     >>> incompatibility("numpy", "2.1.3"), incompatibility("taichi", "1.8.0")
     ('', 'but minigrad requires taichi>=1.7.4,<1.8')
@@ -118,9 +118,9 @@ def explain_import_errors(caller: str = "minigrad", alternative: str = "") -> It
 def explain_error(
     error: ImportError | AttributeError, caller: str = "minigrad", alternative: str = ""
 ) -> MissingPackageError | None:
-    """Return the MissingPackageError for `error` if minigrad or a dependency lacks a package or a name in it.
+    """Return a MissingPackageError if minigrad or a dependency raised `error` for a missing package or a name in it.
 
-    Return None for any other error, for example one in the user's own code.
+    Return None for any other error, for example an error in the user's own code.
     """
     if isinstance(error, MissingPackageError):
         return None
@@ -152,7 +152,7 @@ def explain_error(
 
 
 def _owners(error: BaseException) -> list[str]:
-    """Return the packages in the traceback of an error, outermost call first."""
+    """Return the package of each frame in an error's traceback, outermost call first."""
     traceback, packages = error.__traceback__, []
     while traceback is not None:
         packages.append(_owner(traceback.tb_frame.f_globals.get("__name__")))
@@ -161,7 +161,7 @@ def _owners(error: BaseException) -> list[str]:
 
 
 def _requested_name(error: ImportError | AttributeError) -> tuple[str, str]:
-    """Return the package and the requested name in it, "" if the package itself is missing."""
+    """Return the package and the name that is missing from it, or "" as the name if the package itself is missing."""
     if isinstance(error, AttributeError):
         name = error.obj.__name__ if isinstance(error.obj, ModuleType) else ""
         return _owner(name), f"{name.partition('.')[2]}.{error.name}".lstrip(".")
@@ -184,7 +184,7 @@ def _reason(error: BaseException) -> str:
 def _missing_package_error(
     caller: str, problem: str, name: str, *, reinstall: bool = False, alternative: str = ""
 ) -> MissingPackageError:
-    """Return the error. `reinstall` states that a supported version is broken; the newest tested one is suggested."""
+    """Return a MissingPackageError. With `reinstall`, it suggests a tested version, as the installed one is broken."""
     requirement = f"; minigrad requires {_range(name, True)}" if reinstall else ""
     extra = PACKAGES[name].extra
     command = f'pip install --force-reinstall "{_range(name, True)}"' if reinstall else f'pip install "{_range(name)}"'
@@ -212,7 +212,7 @@ def _version(name: str) -> str:
     if isinstance(version, tuple):  # Taichi uses a tuple
         return ".".join(map(str, version))
     if version is None:
-        from importlib import metadata  # takes a tenth of minigrad's import time
+        from importlib import metadata  # imported lazily: it takes a tenth of minigrad's import time
 
         with suppress(metadata.PackageNotFoundError):
             version = metadata.version(name)

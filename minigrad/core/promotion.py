@@ -1,4 +1,4 @@
-"""Type promotion: casts operands to the dtype in which an operation computes, as PyTorch does."""
+"""Type promotion, which casts operands to the dtype in which an operation computes, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def _is_tensor(x: Any) -> bool:
 
 
 def promote(op: Op, inputs: tuple[Any, ...], make_tensor: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """Return `inputs` cast to the common dtype of `op`, after checking that they broadcast together.
+    """Check that the shapes of `inputs` broadcast, and cast them to the dtype in which `op` computes.
 
-    If all are scalars, except for a condition, `make_tensor` creates the tensors from NumPy arrays.
+    If all operands except a condition are Python scalars, `make_tensor` converts them from NumPy arrays to tensors.
     """
     condition: tuple[Any, ...] = ()
     if op.promotes == "rest":
         condition, inputs = inputs[:1], inputs[1:]
     shape = dtype = None
-    is_uniform = True  # all tensors have the same float dtype and shape, so there is nothing to do
+    is_uniform = True  # whether all tensors have the same float dtype and shape, so that no cast is needed
     for x in (*condition, *inputs) if condition else inputs:
         if _is_tensor(x):
             array = x._array
@@ -62,7 +62,7 @@ def promote(op: Op, inputs: tuple[Any, ...], make_tensor: Callable[[Any], Any]) 
         target = DTYPES["int64"]
     if op.promotes == "float" and not target.is_floating_point:
         target = get_default_dtype()
-    if not tensors:  # scalars alone would get NumPy's default dtype
+    if not tensors:  # for scalars alone, a kernel would use NumPy's default dtype
         return (*condition, *[make_tensor(np.asarray(x, target.name)) for x in inputs])
     return (*condition, *[_cast(x, target) for x in inputs])
 
@@ -79,7 +79,7 @@ def as_operand(op: Op, x: Any) -> Any:
     if x.__class__ in PYTHON_SCALARS or (_is_tensor(x) and x._array is not None):  # raises for a Value
         return x
     if isinstance(x, np.generic) and x.dtype.kind in "biuf":
-        return x.item()  # else NumPy's own promotion would interfere
+        return x.item()  # otherwise NumPy's promotion would be applied as well
     if isinstance(x, Real):
         return int(x) if isinstance(x, Integral) else float(x)
     raise DTypeError(

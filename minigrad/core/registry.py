@@ -73,9 +73,10 @@ def register(
 ) -> Any:
     """Register a function under its name and `aliases`, and as a method of Tensor if `method`.
 
-    `in_place` adds the method ``NAME_``, which overwrites the tensor with the result, or is that method itself. If
-    `saves_operand` is false, no derivative reads the overwritten elements, so they are not cloned. `operator`, such as
-    "matmul", also registers ``x @ y`` for a tensor on either side. The function is returned unchanged.
+    If `in_place` is true, a method ``NAME_`` that overwrites the tensor with the result is added; `in_place` can also
+    be that method itself. If `saves_operand` is false, no derivative reads the overwritten elements, so they are not
+    cloned. `operator`, such as "matmul", also registers ``x @ y`` for a tensor on either side. The function is returned
+    unchanged.
     """
     if function is None:
         return functools.partial(
@@ -159,10 +160,10 @@ def accept_axis(function: Function) -> Function:
 
 
 def inplace_by_copy(function: Callable[..., Any], saves_operand: bool = True) -> Callable[..., Any]:
-    """Return the method that overwrites a tensor with the result of `function`, such as PyTorch's ``nan_to_num_``.
+    """Return a method that overwrites a tensor with the result of `function`, such as PyTorch's ``nan_to_num_``.
 
     It saves no memory compared to ``x = x.nan_to_num()``: the result is computed first and then copied, since a
-    derivative may read the operand. `functional.methods` creates the methods that overwrite during the computation.
+    derivative may read the operand. The methods from `functional.methods` overwrite the operand directly.
     """
     name = f"{function.__name__}_"
 

@@ -1,4 +1,4 @@
-"""Derivative rules: what their parameter names declare, what is saved for them, and how they are called.
+"""Derivative rules: the names that they read, the values saved for them, and their common signature.
 
 The `op` arguments are ops under construction; see `minigrad.core.op.Op` for what can be declared.
 """
@@ -21,7 +21,7 @@ _PLACEHOLDER = re.compile(r"(?<!begin)(?<!end)(?<!operatorname)(?<!text)\{([^\W\
 
 
 class SavePlan(NamedTuple):
-    """What an operation saves for its rules: which outputs, which operands, and which auxiliary results.
+    """The outputs, operands and auxiliary results that an operation saves for its derivative rules.
 
     `constants` is true if some operand does not require grad.
     """
@@ -82,7 +82,7 @@ def read_names(op: Any, rule: Rule | str | None) -> frozenset[str]:
 
 
 def adapt_rule(op: Any, rule: Rule | None) -> Rule | None:
-    """Return the rule with the signature (g, y, *operands, **static), which needs no lookup of names."""
+    """Adapt a rule to the signature ``(g, y, *operands, **static)``, so that calls need no lookup of names."""
     if rule is None:
         return None
     static = (*op.aux, *op.attrs, *op.shapes)
@@ -102,7 +102,7 @@ def adapt_rule(op: Any, rule: Rule | None) -> Rule | None:
 
 
 def save_plan(op: Any, needs_grad: tuple[bool, ...]) -> SavePlan | None:
-    """Return what `op` saves if the marked operands require grad; None if none of them has a rule."""
+    """Return the plan for the operands marked in `needs_grad`; None if none of them has a derivative rule."""
     if op.variadic:
         return SavePlan((False,) * op.outputs, (False,) * len(needs_grad), frozenset()) if True in needs_grad else None
     read_by_rule = [r for r, rule, w in zip(op.reads, op.rules, needs_grad, strict=True) if rule is not None and w]

@@ -33,9 +33,9 @@ def numel(shape: Shape) -> int:
 
 @lru_cache(maxsize=4096)
 def broadcast_shapes(*shapes: Shape, op: str = "broadcast") -> Shape:
-    """Return the shape to which `shapes` broadcast: aligned at the right, sizes of 1 expand.
+    """Return the shape to which `shapes` broadcast. They are aligned at the right, and sizes of 1 expand.
 
-    Raises ShapeError with `op`, the shapes and the first incompatible dimension.
+    Raises ShapeError, whose message contains `op`, the shapes and the first incompatible dimension.
 
     >>> broadcast_shapes((5, 1, 3), (4, 3))
     (5, 4, 3)
@@ -57,7 +57,7 @@ def broadcast_shapes(*shapes: Shape, op: str = "broadcast") -> Shape:
 
 
 def check_equal_shapes(shapes: Mapping[str, Shape], op: str) -> None:
-    """Raise ShapeError, which suggests ``expand`` calls, unless all named operands have the same shape."""
+    """Raise ShapeError unless all operands have the same shape. The message suggests ``expand`` calls."""
     if len(set(shapes.values())) > 1:
         result_shape = broadcast_shapes(*shapes.values(), op=op)
         to_expand = [name for name, shape in shapes.items() if shape != result_shape]
@@ -81,7 +81,7 @@ def normalize_dim(dim: int, ndim: int, op: str) -> int:
 
 
 def normalize_dims(dim: int | Sequence[int] | None, ndim: int, op: str) -> tuple[int, ...]:
-    """Normalise `dim` to a sorted tuple; None means all. Raises ShapeError if out of range or repeated."""
+    """Normalise `dim` to a sorted tuple; None means all dimensions. Raises ShapeError if out of range or repeated."""
     if dim is None:
         return tuple(range(ndim))
     dims = [normalize_dim(d, ndim, op) for d in ([dim] if isinstance(dim, int) else dim)]
@@ -96,7 +96,7 @@ def has_overlap(shape: Shape, strides: Sequence[int]) -> bool:
     >>> has_overlap((3, 2), (2, 1)), has_overlap((3, 2), (1, 1)), has_overlap((3, 2), (0, 1))
     (False, True, True)
     """
-    reach = 0  # offset of the last element, over the dimensions so far
+    reach = 0  # largest offset over the dimensions processed so far
     for stride, size in sorted((abs(stride), size) for stride, size in zip(strides, shape, strict=True) if size > 1):
         if stride <= reach or not stride:
             return 0 not in shape
@@ -105,14 +105,14 @@ def has_overlap(shape: Shape, strides: Sequence[int]) -> bool:
 
 
 def reduced_shape(shape: Shape, dims: Sequence[int], keepdim: bool) -> Shape:
-    """Return the shape after a reduction over `dims`, which are removed, or have size 1 with `keepdim`."""
+    """Return the shape after a reduction over `dims`. With `keepdim` they have size 1, else they are removed."""
     if keepdim:
         return tuple(1 if k in dims else size for k, size in enumerate(shape))
     return tuple(size for k, size in enumerate(shape) if k not in dims)
 
 
 def infer_shape(sizes: Sequence[int], count: int, op: str) -> Shape:
-    """Infer a size of -1 from the element `count`. Raises ShapeError if the shape is invalid for `count`."""
+    """Infer a size of -1 from the number of elements. Raises ShapeError if the shape does not match `count`."""
     shape = tuple(int(size) for size in sizes)
     if shape.count(-1) > 1 or any(size < -1 for size in shape):
         raise ShapeError(f"{op}: invalid shape {shape}: only one dimension can be inferred, by -1, and none be less.")
@@ -129,7 +129,7 @@ def infer_shape(sizes: Sequence[int], count: int, op: str) -> Shape:
 
 
 def parse_size(sizes: tuple[Any, ...], op: str, size: Any = None) -> Shape:
-    """Return the shape given as `sizes`, ints or a single sequence of ints, or as the keyword `size`.
+    """Return the shape passed as ints, as a single sequence of ints, or as the keyword `size`.
 
     Raises DTypeError for other types, or if both are given, and ShapeError for negative sizes.
 

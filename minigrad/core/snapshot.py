@@ -1,4 +1,4 @@
-"""Plain records of the nodes of a graph: the public interface through which the viewer reads it.
+"""Records of the nodes of a graph, the public interface through which the viewer reads graphs.
 
 >>> import minigrad as mg
 >>> a = mg.Value(3.0, "a")
@@ -32,22 +32,22 @@ _NO_EXTRAS: Mapping[Any, Any] = {}
 class NodeRecord(NamedTuple):
     """One node of a graph: a leaf, which has no `op`, or the result of an operation.
 
-    `node` is the Value, tensor or `Step` itself, as an identity and lookup key.
+    `node` is the Value, tensor or `Step` itself, for comparisons by identity and as a key of dicts.
     """
 
     node: Any
     op: Op | None
     operands: tuple[Any, ...]
-    """The node of each operand; a float for a constant operand of a Value, None for one in `constants`."""
+    """The node of each operand; a float for a constant operand of a Value, None for an operand in `constants`."""
     constants: tuple[Any, ...]
-    """For a `Step`, each operand that does not require grad (tensor, array, number or argument), or FREED; else None.
-    An argument that a Function does not save is an Ellipsis."""
+    """For a `Step`, the tensor, array, number or argument of each operand that does not require grad, else None.
+    A deleted operand is FREED, and an argument that a Function does not save is an Ellipsis."""
     attrs: Mapping[str, Any]
     """The keyword arguments of the rules: attributes and, until freed, auxiliary results."""
     value: Any
     """The float of a Value, the leaf tensor, or the output that a `Step` stored inside ``mg.record()``, else None."""
     gradient: Any
-    """``.grad``, or None; for a `Step`, the gradient stored inside ``mg.record()``, or that of its tensor."""
+    """``.grad``, or None. For a `Step`, the gradient stored inside ``mg.record()``, else that of its tensor."""
     requires_grad: bool
     shape: tuple[int, ...]
     dtype: str
@@ -58,15 +58,15 @@ class NodeRecord(NamedTuple):
     calls: tuple[tuple[Any, Any], ...] = ()
     """The module calls that returned the node, innermost first: pairs of a module and its arguments."""
     saved: tuple[Any, ...] | None = ()
-    """What a `Step` saves for its rules, (output, *operands); None if freed."""
+    """The values that a `Step` saves for its rules, (output, *operands), or None if they were freed."""
     stale: tuple[int, ...] = ()
-    """The slots of leaves and constants that were modified after the node was computed."""
+    """The slots of operands, leaves or constants, that were modified after the node was computed."""
     overwritten: bool = False
-    """Whether the saved output of a `Step` was modified since."""
+    """Whether the saved output of a `Step` was modified after the node was computed."""
     function: Any = None
-    """The Function of a `Step`, or None."""
+    """The `Function` subclass that created a `Step`, or None."""
     hooked: bool = False
-    """Whether hooks are registered."""
+    """Whether gradient hooks are registered on the node."""
 
 
 def snapshot(outputs: Iterable[Any]) -> list[NodeRecord]:
@@ -74,7 +74,7 @@ def snapshot(outputs: Iterable[Any]) -> list[NodeRecord]:
 
     The graph is not changed. A record keeps the tensors that it refers to alive.
     """
-    with disable_taps():  # constant views are recomputed
+    with disable_taps():  # reading a constant view recomputes it
         return list(map(make_record, topological(map(get_node, outputs))))
 
 
@@ -98,7 +98,7 @@ def make_record(node: Node) -> NodeRecord:
 def _value_record(x: Value) -> NodeRecord:
     operands, extras = x._inputs, getattr(x, "_extras", _NO_EXTRAS)
     stale_operands = () if x._write_count == Node.writes else x.stale
-    if not extras and not stale_operands:  # the common case, kept fast
+    if not extras and not stale_operands:  # fast path for the common case
         return NodeRecord(x, x._op, operands, (), _NO_EXTRAS, x._data, x.grad, x._requires_grad, (), "float")
     attrs, stale = (
         extras.get("static", _NO_EXTRAS),
@@ -109,7 +109,7 @@ def _value_record(x: Value) -> NodeRecord:
 
 
 def _step_record(x: Step) -> NodeRecord:
-    # Another thread may free it.
+    # `_saved` is read once, since another thread may free it.
     extras, operands, saved = getattr(x, "_extras", _NO_EXTRAS), x.next_functions, x._saved
     pairs = zip(x._left, x.constants, strict=True)
     constants = tuple([FREED if y is None and operand.__class__ is Constant else y for operand, y in pairs])
@@ -133,7 +133,7 @@ def _leaf_record(x: Any) -> NodeRecord:
 
 
 def _extra_fields(extras: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the rare fields of a `NodeRecord`."""
+    """Return the fields of a `NodeRecord` that a node stores in `_extras`."""
     return {
         "label": extras.get("label"),
         "scope": extras.get("scope", ""),
@@ -144,7 +144,7 @@ def _extra_fields(extras: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _is_modified(operand: tuple[Any, ...], write_count: int) -> bool:
-    """Return whether an operand, a node or a constant, is a tensor modified after write count `write_count`."""
+    """Return whether an operand, a pair (node, constant), is a tensor modified after write count `write_count`."""
     return is_modified_since(
         tuple([x for x in operand if isinstance(x, Node) and not isinstance(x, Step)]), write_count
     )

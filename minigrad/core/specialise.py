@@ -1,4 +1,4 @@
-"""Compilation of generated source code: a rule's adapter, guards, a sequence of launches, a kernel.
+"""Compilation of generated source code, such as adapters of rules, guards, sequences of launches, and kernels.
 
 This is the only module that executes generated source. Closures in a loop do the same work but are slower where it
 matters: a training step of Values takes 1.2 times as long with closures instead of the rules' adapters, reading ten
@@ -17,7 +17,7 @@ __all__ = ["compile_function"]
 def compile_function(
     name: str, source: str, namespace: dict[str, Any] | None = None, file: str = "<minigrad>"
 ) -> Callable[..., Any]:
-    """Return the function `name` that `source` defines, with `namespace` as its globals, which must not be shared.
+    """Compile `source` and return its function `name`. The globals are `namespace`, which must not be shared.
 
     The caller builds `source` from identifiers and constants that it has checked. No future statement applies to it.
 

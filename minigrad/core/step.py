@@ -20,7 +20,7 @@ from minigrad.core.storage import Storage, common_device
 
 __all__ = ["Constant", "Step", "check_gradient", "constant", "is_modified_since", "reduce_gradient", "set_grad_fn"]
 
-MAX_KEPT_SIZE = 4096  # in elements: the graph keeps constant tensors of up to this size alive
+MAX_KEPT_SIZE = 4096  # the graph keeps constant tensors of up to this number of elements alive
 
 
 class Constant:
@@ -57,9 +57,9 @@ def constant(x: Any) -> Any:
 class Step(Node):
     """A node of the graph for one operation on tensors."""
 
-    # _left: the nodes of the operands, or what `constant` returns for one that does not require grad. _write_count:
-    # Storage.writes at creation. _saved: for (y, *operands) the tensor or scalar that a rule reads, else None (scalars
-    # are always saved). In _extras, "written" is Storage.writes after the result was modified in-place.
+    # `_left` contains the node of each operand, or the result of `constant` for operands that do not require grad.
+    # `_write_count` is Storage.writes at creation. `_saved` contains, for (y, *operands), each tensor that a rule reads
+    # and each scalar, else None. In `_extras`, "written" is Storage.writes after the result was modified in-place.
     __slots__ = ("__weakref__", "_dtype", "_saved", "_shape", "_static_args")
 
     def __init__(self, op: Op, operands: tuple[Any, ...], static: Mapping[str, Any], output: Any, saved: Any) -> None:
@@ -103,13 +103,13 @@ class Step(Node):
     def output(self) -> Any:
         """A copy of the result as an array; None unless computed inside ``mg.record()``.
 
-        For an operation with several outputs, the first one.
+        For an operation with several outputs, it is a copy of the first output.
         """
         return self._get_extra("output")
 
     @property
     def constants(self) -> tuple[Any, ...]:
-        """For each operand, the tensor, array or scalar that does not require grad; None for a node, or if freed."""
+        """The tensor, array or scalar of each operand that does not require grad; None for a node, or if freed."""
         return tuple([x() if x.__class__ is Constant else None if isinstance(x, Node) else x for x in self._left])
 
     def observe(self, output: Any) -> None:
@@ -123,7 +123,7 @@ class Step(Node):
         return tuple(node if isinstance(node, Node) else None for node in self._left)
 
     def replace_operand(self, tensor: Any, inputs: tuple[Any, ...], copy: Callable[[], Any]) -> None:
-        """Replace `tensor`, one of `inputs`, by a copy where it is saved, before it is overwritten by the result."""
+        """Replace the operand `tensor` by a copy where it is saved, before the result overwrites it in-place."""
         saved, operands = self._saved, self._left
         constants = [x is tensor and not isinstance(edge, Node) for x, edge in zip(inputs, operands, strict=True)]
         if True in constants or any(x is tensor for x in saved):
@@ -146,7 +146,7 @@ class Step(Node):
         return {name: raw_value(value) for name, value in self._static_args.items()}
 
     def _operands(self, as_nodes: bool, slots: Sequence[int]) -> tuple[Any, ...]:
-        op, saved = cast(Op, self._op), self._saved  # read once: another thread may free it
+        op, saved = cast(Op, self._op), self._saved  # read once, since another thread may free it
         if saved is None:
             raise GraphError(
                 f"backward: trying to backward through the graph a second time: {op.name} freed its saved tensors.\n"
@@ -161,7 +161,7 @@ class Step(Node):
         return (outputs, *saved[1:])
 
     def with_grad_fn(self, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return `outputs` (None for one that was not saved) as tensors whose `grad_fn` is this step."""
+        """Return `outputs` (None for an unsaved output) as tensors whose `grad_fn` is this step."""
         if len(outputs) == 1:
             return (outputs[0]._with_grad_fn(self),)
         picks = [None if x is None else self.select_output(x, k, len(outputs)) for k, x in enumerate(outputs)]
@@ -226,7 +226,7 @@ def is_modified_since(saved: tuple[Any, ...], write_count: int) -> bool:
 
 
 def _raw_arrays(x: Any) -> Any:
-    """Return the raw arrays of a saved tensor, tuple of tensors, scalar or None."""
+    """Convert a saved tensor or tuple of tensors to raw arrays. Scalars and None are returned unchanged."""
     return x._raw_value() if isinstance(x, Node) else tuple(map(_raw_arrays, x)) if x.__class__ is tuple else x
 
 
@@ -246,7 +246,7 @@ def reduce_gradient(gradient: Any, shape: Shape, dtype: Any) -> Any:
 
 
 def check_gradient(x: Any, reference: Any, name: str, reference_name: str, check_dtype: bool = True) -> None:
-    """Raise unless `x` is a tensor with the shape and, with `check_dtype`, the dtype of the array `reference`."""
+    """Raise unless `x` is a tensor with the shape, device and, if `check_dtype`, the dtype of the array `reference`."""
     if not hasattr(x, "_array"):
         raise DTypeError(f"{name} is {describe_type(x)}; expected a tensor.\n  Convert it: mg.tensor(x).")
     if x._array.shape != reference.shape:

@@ -53,7 +53,7 @@ class Allocator(NamedTuple):
     to_numpy: Callable[[Any], Any]
     """Return an array as a NumPy array, without a copy if possible."""
     owner_type: type
-    """Type of `array.base` when the array owns its memory."""
+    """Type of `array.base` for an array that owns its memory."""
     pool: Any = None
     """The caching memory pool, with `free_bytes`, their `limit`, `used_bytes`, `peak_bytes` and `clear()`."""
     is_available: Callable[[], bool] = lambda: True
@@ -64,7 +64,7 @@ DEVICES: list[str] = []
 """The registered devices, available on this machine or not."""
 DEVICE_BY_ARRAY_TYPE: dict[type, str] = {}
 """The device of each array type."""
-_default = ["cpu" if find_spec("taichi") else "numpy"]  # the meaning of "cpu", then the default device if one was set
+_default = ["cpu" if find_spec("taichi") else "numpy"]  # the device that "cpu" denotes, then the default if it was set
 _allocators: dict[str, Allocator] = {}
 
 
@@ -126,14 +126,14 @@ def device_of(array: Any) -> str:
 
 
 def memory_owner(array: Any) -> Any:
-    """Return the array that owns the memory of `array_type`."""
+    """Return the array that owns the memory of `array`, which may be a view."""
     while getattr(array, "base", None) is not None and hasattr(array.base, "nbytes"):
         array = array.base
     return array
 
 
 def common_device(arrays: Iterable[Any], func_name: str) -> str:
-    """Return the device of the arrays among `arrays`. Raises DeviceError if there are several."""
+    """Return the common device of `arrays`, ignoring other objects. Raises DeviceError for several devices."""
     first_device = None
     for x in arrays:
         device_name = DEVICE_BY_ARRAY_TYPE.get(x.__class__)
@@ -149,7 +149,7 @@ def common_device(arrays: Iterable[Any], func_name: str) -> str:
 
 
 def to_numpy(array: Any) -> Any:
-    """Return an array on any device as a NumPy array, which must not be written."""
+    """Return an array on any device as a NumPy array, which must not be modified."""
     for listener in modes.values_read:
         listener.values_read()
     return _allocators[DEVICE_BY_ARRAY_TYPE[array.__class__]].to_numpy(array)
@@ -203,11 +203,11 @@ class device(str):
 class Storage:
     """The memory of a tensor and its views, with a version counter.
 
-    `array_type` spans the memory; its first element is element 0 of the storage. `version` counts the in-place writes,
-    so that a saved tensor can be checked. `rebase_count` counts the writes that changed the graph node of these
-    elements, so that views recompute theirs. `has_unrecorded_write` is true if the last write was not recorded in the
-    graph. `last_write_count` is the value of `writes`, the global write counter, after the last write here: a graph
-    node stores the counter at its creation and so detects a modified operand.
+    `array` covers the entire memory; its first element is element 0 of the storage. `version` counts the in-place
+    writes, so that a saved tensor can be checked. `rebase_count` counts the writes that replaced the graph node of the
+    base, after which views recompute their nodes. `has_unrecorded_write` is true if the last write was not recorded in
+    the graph. `last_write_count` is the value of `writes`, the global write counter, after the last write to this
+    storage. A graph node stores the counter at its creation, and thus detects a modified operand.
     """
 
     __slots__ = (
@@ -236,8 +236,7 @@ class Storage:
         return device(device_of(self.array))
 
     def mark_written(self, writer: str, recorded: bool = False, location: tuple[str, int] | None = None) -> None:
-        """Increment the version after a write by the operation `last_writer` at `location`, by default the user's
-        line."""
+        """Increment the version for a write by the operation `writer` at `location`, by default the user's line."""
         self.version += 1
         Storage.writes = self.last_write_count = Storage.writes + 1
         self.has_unrecorded_write = not recorded
@@ -248,12 +247,12 @@ class Storage:
 
     @property
     def last_write(self) -> str:
-        """The operation that wrote last, and its source line."""
+        """The operation that last wrote to this storage, and its source line."""
         return self.last_writer if self.location is None else f"{self.last_writer}, at {source_line(*self.location)}"
 
 
 def check_device(name: Any, func_name: str) -> device:
-    """Return `name` as a device; the default if None. Raises DeviceError for an unknown device."""
+    """Return the device `name`, or the default device if None. Raises DeviceError for an unknown device."""
     if name is None:
         return get_default_device()
     if isinstance(name, str) and device(name.removesuffix(":0")) in DEVICES:

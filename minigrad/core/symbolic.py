@@ -1,8 +1,8 @@
 """Symbolic scalars: Python numbers that a captured function reads again on each replay, such as a learning rate.
 
-During capture such a number is a `SymbolicScalar`, which computes like the number and records the expressions. A
-compiled Python function then evaluates on each replay what the kernels need from the current values. Where Python needs
-the concrete value (an ``if``, a ``float()``), the result is recorded as a guard: the capture is valid while it is
+During capture such a number is a `SymbolicScalar`, which computes like the number and records the expressions. On each
+replay, a compiled Python function evaluates the expressions that the kernels need. Where Python needs the concrete
+value (an ``if``, a ``float()``), the result is recorded as a guard: the capture is valid only while the result is
 unchanged.
 """
 
@@ -20,18 +20,17 @@ __all__ = ["SymbolicScalar", "SymbolicTrace", "apply", "concrete", "map_symbolic
 
 
 class SymbolicTrace:
-    """The symbolic scalars of one capture: Python assignments, one per scalar."""
+    """The symbolic scalars of one capture, each recorded as a Python assignment."""
 
     def __init__(self) -> None:
         self._assignments: list[tuple[str, str, tuple[str, ...]]] = []  # name, expression, names of its operands
-        self._by_expression: dict[str, SymbolicScalar] = {}  # by expression: common subexpressions are eliminated
+        self._by_expression: dict[str, SymbolicScalar] = {}  # eliminates common subexpressions
         self._namespace: dict[str, Any] = {"inf": math.inf, "nan": math.nan}
         self._constant_names: dict[int, str] = {}
         self._guards: dict[tuple[str, Any], str] = {}  # (expression, value) -> description for the user
 
     def add_input(self, read_value: Callable[[], Any], description: str, value: Any = None) -> SymbolicScalar:
-        """Add an input, which `read` returns on each replay; its current value is `value`, described by
-        `description`."""
+        """Add an input that `read_value` returns on each replay. Its current value is `value`, if given."""
         scalar = self.add_call(read_value, (), description)
         scalar.value = scalar.value if value is None else value
         return scalar
@@ -62,7 +61,7 @@ class SymbolicTrace:
         return self._by_expression[expression]
 
     def expression_of(self, x: Any) -> str:
-        """Return the expression of a symbolic scalar or a constant."""
+        """Return Python source code for a symbolic scalar or a constant."""
         if type(x) is SymbolicScalar:
             return x.name
         if type(x) in (bool, int, float, str, tuple, list, type(None)):
@@ -73,14 +72,14 @@ class SymbolicTrace:
         return name
 
     def add_binary(self, sign: str, a: Any, b: Any) -> Any:
-        """Record ``a sign b``, where an operand is symbolic; return NotImplemented if the other is not a number."""
+        """Record ``a sign b``, where an operand is symbolic. Return NotImplemented unless both are numbers."""
         if not (isinstance(a, Number) and isinstance(b, Number)):
             return NotImplemented
         value = _BINARY[sign](concrete(a), concrete(b))
         return self.add_expression(f"{self.expression_of(a)} {sign} {self.expression_of(b)}", value, (a, b))
 
     def add_guard(self, expression: str, value: Any, description: str) -> Any:
-        """Add the guard that the expression `text` equals `value`."""
+        """Add a guard that `expression` equals `value`, and return the value."""
         self._guards.setdefault((expression, value), description)
         return value
 
@@ -111,7 +110,7 @@ class SymbolicTrace:
 
 
 def _guard_expression(expression: str, value: Any) -> str:
-    """Return a test that `text` equals `value` with the same type and sign of zero; nan equals nan."""
+    """Return source code that tests for equality, including type and sign of zero; nan equals nan."""
     value_type = type(value)
     if value_type is bool and not expression.isidentifier():
         return f"{expression} == {value}"
@@ -125,7 +124,7 @@ def _identifiers_in(expression: str) -> set[str]:
 
 
 class SymbolicScalar:
-    """A symbolic scalar. Its ``__class__`` is that of its current value."""
+    """A Python scalar whose computation is recorded. Its ``__class__`` is that of its current value."""
 
     __slots__ = ("description", "name", "trace", "value")
 
@@ -159,7 +158,7 @@ class SymbolicScalar:
         return numpy.asarray(self._guarded_value(), dtype)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """Let NumPy compute with the concrete value."""
+        """Apply a NumPy ufunc to the concrete value."""
         return getattr(ufunc, method)(
             *[x._guarded_value() if type(x) is SymbolicScalar else x for x in inputs], **kwargs
         )
@@ -235,7 +234,7 @@ for _sign, _name in {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "
 
 
 def map_symbolic(x: Any, replace: Callable[[SymbolicScalar], Any]) -> Any:
-    """Replace each symbolic scalar t in `x`, a scalar, tuple, list or mapping, by ``number(t)``."""
+    """Replace each symbolic scalar t in `x`, a scalar, tuple, list or mapping, by ``replace(t)``."""
     if type(x) is SymbolicScalar:
         return replace(x)
     if type(x) in (tuple, list):
@@ -258,7 +257,7 @@ def concrete(x: Any) -> Any:
 
 
 def apply(function: Callable[..., Any], *args: Any) -> Any:
-    """Return ``function(*args)``; with symbolic arguments, the call is recorded for replay."""
+    """Return ``function(*args)``. If an argument is symbolic, the call is recorded for replay."""
     for x in args:
         if type(x) is SymbolicScalar:
             return x.trace.add_call(function, args, x.description)

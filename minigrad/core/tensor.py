@@ -36,7 +36,7 @@ __all__ = ["RemovableHandle", "Tensor", "promote", "record", "set_grad_fn", "wra
 _DTYPE_BY_NUMPY = {np.dtype(name): dtype for name, dtype in DTYPES.items()}
 NO_ATTRS: Mapping[str, Any] = {}
 
-if TYPE_CHECKING:  # the methods that `functional` adds at import, as a stub from `make stubs`
+if TYPE_CHECKING:  # stub, from `make stubs`, of the methods that `functional` adds at import
     from minigrad.functional._stubs import Methods
 else:
     Methods = Node
@@ -94,7 +94,7 @@ class Tensor(Methods):
         """The storage that this tensor shares with its views."""
         if self._storage is None:
             new_storage = Storage(self._array) if self._base is None else self._base.storage
-            if self._storage is None:  # another thread may have created one above, but not from here on
+            if self._storage is None:  # another thread may have set it above, but cannot from here on
                 self._storage = new_storage
         return self._storage
 
@@ -127,7 +127,7 @@ class Tensor(Methods):
                 self._set_extra("scope", modes.scope)
         return self
 
-    _grad: Any = vars(Node)["grad"]  # the slot itself; the `grad` setter validates what users assign
+    _grad: Any = vars(Node)["grad"]  # the slot, without the validation of the `grad` setter
 
     @property
     def grad(self) -> Tensor | None:
@@ -252,7 +252,7 @@ class Tensor(Methods):
             node._set_extra("retains", weakref.ref(self))
 
     def _move_retained_grad(self) -> None:
-        """Retain the gradient of the new value after an in-place write, not of the old one."""
+        """Retain the gradient of the new value, instead of the old value, after an in-place write."""
         if (old_node := self._get_extra("retained")) is not None and self._edge() is not None:
             old_node._extras.pop("retains", None)
             self.retain_grad()
@@ -309,7 +309,7 @@ class Tensor(Methods):
         return outputs if op.outputs > 1 else outputs[0]
 
     def _can_write_directly(self, op: Op, inputs: tuple[Any, ...]) -> bool:
-        """Return whether writing `op(inputs)` here needs no checks, as in an optimiser's parameter update."""
+        """Return whether `op(inputs)` can be written to this tensor without checks, as in a parameter update."""
         array = self._array
         if op.simple_rules is None or not array.flags.carray or array.dtype.kind != "f" or inputs[0] is not self:
             return False
@@ -319,7 +319,7 @@ class Tensor(Methods):
         return True
 
     def _compute_into(self, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> None:
-        """Compute `op` into this tensor's memory."""
+        """Run the kernel of `op`, writing its result to this tensor's memory."""
         arrays = [x._array if isinstance(x, Tensor) else x for x in inputs]
         device_name = common_device((self._array, *arrays), f"{op.name}_")
         if modes.keeps_operands:
@@ -327,7 +327,7 @@ class Tensor(Methods):
         dispatch(op.name, device_name, tuple(arrays), attrs, out=self._array)
 
     def _write_inplace(self, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any] = NO_ATTRS) -> Tensor:
-        """Compute `op(inputs)` into this tensor in-place. Invalid writes raise before anything is modified."""
+        """Write `op(inputs)` to this tensor in-place. Invalid writes raise before anything is modified."""
         name = f"{op.name}_"
         if not modes.grad and self._can_write_directly(op, inputs):
             self.storage.mark_written(name)
@@ -344,7 +344,7 @@ class Tensor(Methods):
         step = record(op, inputs, attrs, (result,), ()) if modes.grad else None
         if step is not None:
             step.replace_operand(self, inputs, self._snapshot)
-        self.storage.mark_written(name, modes.grad)  # before the write, which has happened when a tap raises
+        self.storage.mark_written(name, modes.grad)  # before the kernel runs, since a tap may raise after the write
         self._compute_into(op, inputs, attrs)
         if step is not None:
             step._set_extra("written", Storage.writes)
@@ -359,7 +359,7 @@ _new_tensor = Tensor.__new__
 
 
 def wrap(array: Any) -> Tensor:
-    """Return `array` as a leaf that does not require grad."""
+    """Return a leaf tensor that wraps `array` and does not require grad."""
     out = _new_tensor(Tensor)
     out._array = array
     out._storage = out._step = out._base = out._grad = out._op = None
@@ -368,7 +368,7 @@ def wrap(array: Any) -> Tensor:
 
 
 def _to_device_of(inputs: tuple[Any, ...], array: Any) -> Tensor:
-    """Return a NumPy array as a tensor on the device of the first tensor in `inputs`."""
+    """Copy a NumPy array to a tensor on the device of the first tensor in `inputs`, else on the default device."""
     device_name = next((device_of(x._array) for x in inputs if isinstance(x, Tensor)), get_default_device())
     return wrap(get_allocator(device_name).copy(array))
 
@@ -376,7 +376,7 @@ def _to_device_of(inputs: tuple[Any, ...], array: Any) -> Tensor:
 def record(
     op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any], outputs: tuple[Tensor, ...], aux: tuple[Any, ...]
 ) -> Step | None:
-    """Create the `Step` of an operation with what its rules read, and attach it to `outputs`."""
+    """Create the `Step` of an operation, save the values that its rules read, and set it as `grad_fn` of `outputs`."""
     edges = tuple([x._edge() if isinstance(x, Tensor) else None for x in inputs])
     if (plan := op.plan_saves(edges)) is None:
         return None

@@ -1,4 +1,4 @@
-"""Value: a scalar in the autograd graph. It exposes every step of the computation to inspection."""
+"""Value: a scalar in the autograd graph, with which every step of a computation can be inspected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Value", "constant"]
 
 
 def _operator(op: Op, *, reflected: bool = False) -> Callable[[Value, Value | float], Value]:
-    """Return the method that applies `op`; `reflected` if the Value is the right operand."""
+    """Return a method that applies `op`. If `reflected`, the Value is the right operand."""
 
     def method(self: Value, other: Value | float) -> Value:
         foreign = not isinstance(other, Value | Real) and not _is_array_like(other)
@@ -31,7 +31,7 @@ def _operator(op: Op, *, reflected: bool = False) -> Callable[[Value, Value | fl
 def _comparison(op: Op) -> Callable[[Value, object], bool]:
     def method(self: Value, other: object) -> bool:
         if not isinstance(other, Value | Real) and not hasattr(getattr(other, "dtype", None), "is_floating_point"):
-            return cast(bool, NotImplemented)  # also for NumPy arrays, which compare elementwise
+            return cast(bool, NotImplemented)  # NumPy arrays then compare elementwise
         return cast(bool, Value._apply(op, (self, other), {}))
 
     return method
@@ -72,7 +72,7 @@ class Value(Node):
 
     @property
     def data(self) -> float:
-        """The float itself. It can be assigned on a leaf, for example by an optimiser, but not on a computed Value."""
+        """The value as a float. It can be assigned on a leaf, as optimisers do, but not on a computed Value."""
         return self._data
 
     @data.setter
@@ -120,7 +120,7 @@ class Value(Node):
 
     @property
     def stale(self) -> tuple[Value, ...]:
-        """The operands whose `data` was assigned after this Value was computed from them."""
+        """The operands whose `data` was assigned after this Value was computed."""
         if self._write_count == Node.writes:
             return ()
         return tuple(x for x in self._inputs if isinstance(x, Value) and x._get_extra("written", 0) > self._write_count)
@@ -184,11 +184,11 @@ class Value(Node):
         return self._apply_named("exp")
 
     def log(self) -> Value:
-        """Return the natural logarithm: -inf at 0, nan for negative input."""
+        """Return the natural logarithm, which is -inf at 0 and nan for negative input."""
         return self._apply_named("log")
 
     def sqrt(self) -> Value:
-        """Return the square root: nan for negative input. The derivative at 0 is inf."""
+        """Return the square root, which is nan for negative input. The derivative at 0 is inf."""
         return self._apply_named("sqrt")
 
     def sin(self) -> Value:
@@ -224,11 +224,11 @@ class Value(Node):
     __abs__ = abs
 
     def max(self, other: Value | float) -> Value:
-        """Return the maximum; nan if either is nan. A tie splits the gradient evenly, as in PyTorch."""
+        """Return the maximum, or nan if either operand is nan. A tie splits the gradient evenly, as in PyTorch."""
         return self._apply_named("maximum", other)
 
     def min(self, other: Value | float) -> Value:
-        """Return the minimum; nan if either is nan. A tie splits the gradient evenly, as in PyTorch."""
+        """Return the minimum, or nan if either operand is nan. A tie splits the gradient evenly, as in PyTorch."""
         return self._apply_named("minimum", other)
 
     # --- gradients ---
@@ -348,7 +348,7 @@ class Value(Node):
 
 
 def _check_not_modified(value: Value, slots: Sequence[int]) -> None:
-    """Raise if a rule of `slots` reads an operand whose `data` was assigned after the forward pass."""
+    """Raise GraphError if a rule of `slots` reads an operand whose `data` was assigned after the forward pass."""
     op = value._op
     assert op is not None  # a leaf is never stale
     stale = set(value.stale)

@@ -24,7 +24,7 @@ _DUNDER_NAMES = {"add": "add", "sub": "sub", "mul": "mul", "div": "truediv", "po
 
 
 def install_fast_path(value_class: Any) -> None:
-    """Replace the operators of the class `value_class` by fast ones, which fall back on the originals."""
+    """Replace the operators of `value_class` by faster versions, which call the originals while a mode is active."""
     methods = dict(vars(value_class))
     for name, method in [*zip(_UNARY, _UNARY, strict=True), ("neg", "__neg__"), ("abs", "__abs__")]:
         setattr(value_class, method, _unary(value_class, forward_declared(name), methods[method]))
@@ -40,7 +40,7 @@ def install_fast_path(value_class: Any) -> None:
 
 
 def _unary(value_class: Any, op: Op, fallback: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return the method that applies `op` to a node of the class `value_class`, or calls `fallback`."""
+    """Return a method for `value_class` that applies `op`, or calls `fallback` while a mode is active."""
     kernels, new = get_kernels(op.name), value_class.__new__
 
     @wraps(fallback)
@@ -63,7 +63,7 @@ def _unary(value_class: Any, op: Op, fallback: Callable[[Any], Any]) -> Callable
 def _binary(
     value_class: Any, op: Op, fallback: Callable[[Any, Any], Any], *, reflected: bool = False
 ) -> Callable[[Any, Any], Any]:
-    """Return the operator that applies `op`, like `_unary`; `reflected` if the node is the right operand."""
+    """Return a binary operator that applies `op`, like `_unary`. If `reflected`, the node is the right operand."""
     kernels, new = get_kernels(op.name), value_class.__new__
 
     @wraps(fallback)
@@ -99,7 +99,7 @@ def _binary(
 
 
 def propagate_floats(gradients: Mapping[Any, float]) -> dict[Any, float]:
-    """Compute what `graph.propagate` computes, with the same additions in the same order."""
+    """Compute the same gradients as `graph.propagate`, with the same additions in the same order."""
     totals = dict(gradients)
     get, writes = totals.get, Node.writes
     node: Any

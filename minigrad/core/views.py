@@ -43,7 +43,7 @@ def replay(x: Any, chain: tuple[tuple[Op, Mapping[str, Any]], ...]) -> Any:
 
 def register_view(view: Any, source: Any, op: Op, attrs: Mapping[str, Any]) -> None:
     """Register `view` as a view of `source`, unless it owns its memory."""
-    if owns_memory(view._array):  # a reshape that had to copy
+    if owns_memory(view._array):  # the result of a reshape that copied the elements
         return
     if source._base is None:
         view._base, view._view_chain = source, ((op, attrs),)
@@ -72,7 +72,7 @@ def refresh(view: Any) -> None:
 
 
 def check_writable(target: Any, shape: tuple[int, ...], dtype_kind: int, name: str) -> None:
-    """Raise unless a result of `shape` and dtype `dtype_kind` can be written into `target` in-place.
+    """Raise unless a result of `shape` and kind `dtype_kind` can be written into `target` in-place.
 
     Raises GraphError for a leaf that requires grad, or a view of one, in grad mode, and for read-only memory;
     ShapeError if the shapes differ or elements of the target share a memory location; DTypeError if the result cannot
@@ -96,7 +96,7 @@ def check_writable(target: Any, shape: tuple[int, ...], dtype_kind: int, name: s
 
 
 def check_memory(target: Any, name: str) -> None:
-    """Raise ShapeError if elements share a memory location, GraphError for read-only memory."""
+    """Raise ShapeError if elements of `target` share a memory location, and GraphError if its memory is read-only."""
     if not target._array.flags.c_contiguous and has_overlap(target.shape, target._array.strides):
         raise ShapeError(
             f"{name}: unsupported operation: more than one element of the written-to tensor refers to a single "
@@ -113,7 +113,7 @@ def element_strides(x: Any) -> tuple[int, ...]:
 
 
 def rebase(target: Any, step: Step | None) -> None:
-    """Update the graph after a write to `target`: `step` is its new node, None if it does not require grad."""
+    """Update the graph after a write to `target`. `step` is its new node, or None if it does not require grad."""
     base, storage = _resolve_base(target), target.storage
     if base is None:
         target._step, target._requires_grad = step, step is not None
@@ -134,5 +134,5 @@ def rebase(target: Any, step: Step | None) -> None:
 
 
 def write_into(target: Any, op: Op, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-    """Compute `op(inputs)` into the tensor `target`, and return it. Raises like `check_writable`."""
+    """Write `op(inputs)` to the tensor `target` in-place, and return it. Raises the errors of `check_writable`."""
     return target._write_inplace(op, inputs, attrs)

@@ -27,7 +27,7 @@ __all__ = [
 
 
 class BundledDataset(NamedTuple):
-    """A dataset shipped with the package: the call that loads it, a description, its files and its source."""
+    """A dataset shipped with the package, with the call that loads it, a description, its files and its source."""
 
     call: str
     description: str
@@ -58,7 +58,7 @@ SHIPPED = (
 
 
 class OfficialDataset(NamedTuple):
-    """A dataset that the user may have downloaded: its folders, compressed files with MD5, and extracted files.
+    """A dataset that the user downloads, with its folders, MD5 checksums of compressed files, and extracted files.
 
     The MD5 checksums of MNIST are torchvision's, as its authors publish none; the others come from their authors.
     """
@@ -144,12 +144,12 @@ def find_files(dataset: OfficialDataset, folder: str | os.PathLike[str] | None =
 
 
 def candidate_folders(dataset: OfficialDataset, folder: str | os.PathLike[str] | None = None) -> list[Path]:
-    """Return the folders to search for a dataset: below the data folder, or in and below `folder`."""
+    """Return the folders to search for a dataset: subfolders of the data folder, or `folder` and its subfolders."""
     root = data_folder() if folder is None else Path(folder)
     return [root / name for name in dataset.folders] + ([] if folder is None else [root])
 
 
 def file_md5(path: Path) -> str:
-    """Return the MD5 checksum of a file; dataset authors publish MD5."""
+    """Return the MD5 checksum of a file. Dataset authors publish MD5 checksums."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "md5").hexdigest()

@@ -22,7 +22,7 @@ __all__ = ["read_archive", "read_batch"]
 _RECORD_BYTES = 1 + 3 * 32 * 32
 _MAX_MEMBER_BYTES = 2**26  # more than twice the size of the largest member
 _MAX_ARCHIVE_BYTES = 2**28  # more than the size of the entire archive
-_MAX_HEADER_BYTES = 2**11  # bytes per read of a header; tarfile reads two or three times per member
+_MAX_HEADER_BYTES = 2**11  # maximum bytes per read of a header; tarfile makes two or three reads per member
 _MAX_HEADER_READS = 200
 _TARFILE_ERRORS = (
     ArithmeticError,
@@ -31,7 +31,7 @@ _TARFILE_ERRORS = (
     OSError,
     RecursionError,
     ValueError,
-)  # tarfile raises these as well
+)  # other exceptions that tarfile raises for invalid archives
 
 
 def read_batch(path: str | PathLike[str], records: int = 10_000) -> tuple[Any, Any]:
@@ -50,7 +50,7 @@ def read_batch(path: str | PathLike[str], records: int = 10_000) -> tuple[Any, A
 
 
 def read_archive(path: str | PathLike[str], names: Sequence[str], records: int = 10_000) -> list[tuple[Any, Any]]:
-    """Read several files as `read_batch` does from a compressed tar archive, without extracting it to disk.
+    """Read several files, like `read_batch`, from a compressed tar archive, without extracting it to disk.
 
     Raises FileFormatError if the archive is invalid or a file is missing.
     """
@@ -84,7 +84,7 @@ def read_archive(path: str | PathLike[str], names: Sequence[str], records: int =
 
 
 class _BoundedReader:
-    """File object that limits what tarfile reads, since it allocates whatever size a header declares.
+    """File object that limits the number and size of reads by tarfile, which allocates any size that a header declares.
 
     tarfile also parses extended headers in quadratic time (CVE-2024-6232, in Python before 3.11.10).
     """

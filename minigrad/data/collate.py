@@ -23,8 +23,9 @@ def default_collate(batch: Sequence[Any]) -> Any:
     """Collate a list of samples into a batch, with the batch as the first dimension of each tensor.
 
     Tensors, arrays, floats (as float64), ints (int64) and bools are stacked; strings and bytes are left unchanged.
-    Dicts are collated per key, tuples and lists per position: into a list, or a named tuple if the samples are named
-    tuples. Raises ShapeError for samples of different shapes or lengths, DTypeError for unsupported types.
+    Dicts are collated per key. Tuples and lists are collated per position into a list, or into a named tuple if the
+    samples are named tuples. Raises ShapeError for samples of different shapes or lengths, DTypeError for unsupported
+    types.
 
     >>> x, (y, name) = default_collate([((1, 2), (0.5, "a")), ((3, 4), (1.5, "b"))])
     >>> x, y, name
@@ -81,7 +82,7 @@ def default_convert(data: Any) -> Any:
 
 
 def map_nested(function: Callable[[Any], Any], data: Any, tuples: type = tuple) -> Any:
-    """Apply `function` to every leaf of nested dicts, lists and tuples; tuples are rebuilt as `tuples`."""
+    """Apply `function` to every leaf of nested dicts, lists and tuples. Tuples are converted to `tuples`."""
     if isinstance(data, Mapping):
         return _rebuild_mapping(type(data), {key: map_nested(function, x, tuples) for key, x in data.items()})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
@@ -94,7 +95,7 @@ def map_nested(function: Callable[[Any], Any], data: Any, tuples: type = tuple) 
 
 
 def _rebuild_mapping(mapping_type: type, entries: dict[Any, Any]) -> Any:
-    """Return `entries` as a mapping of type `kind`, or as a dict if `kind` cannot be constructed from one."""
+    """Convert the dict `entries` to `mapping_type`, or return it unchanged if the type does not accept a dict."""
     try:
         return mapping_type(entries)
     except TypeError:

@@ -108,7 +108,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 class StackDataset(Dataset[Any]):
     """Dataset zipping several datasets: sample k is ``(a[k], b[k], …)``, or a dict for keyword arguments.
 
-    Raises ArgumentError for no datasets or a mix of both forms, ShapeError if the lengths differ.
+    Raises ArgumentError for no datasets, or if they are passed in both ways; ShapeError if the lengths differ.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -200,8 +200,9 @@ def random_split(
 ) -> list[Subset[T_co]]:
     """Randomly split `dataset` into non-overlapping subsets of the given lengths, or fractions that sum to 1.
 
-    Samples left over after rounding fractions down go to the first subsets, one each. The split depends only on the
-    generator, not on the device. Raises ArgumentError if the lengths sum neither to the dataset's length nor to 1.
+    Lengths from fractions are rounded down, and the remaining samples are assigned to the first subsets, one each. The
+    split depends only on the generator, not on the device. Raises ArgumentError if the lengths sum neither to the
+    dataset's length nor to 1.
 
     >>> import minigrad as mg
     >>> train, test = random_split(range(10), [0.8, 0.2], generator=mg.Generator(0))
@@ -236,7 +237,7 @@ def _split_sizes(count: int, lengths: Sequence[int | float]) -> list[int]:
 
 
 def fetch_samples(dataset: Any, indices: Iterable[Any], caller: str = "DataLoader") -> list[Any]:
-    """Return the samples at `indices`, in one call if the dataset has `__getitems__`. Raises as `fetch_sample`."""
+    """Return the samples at `indices`, fetched in one call by `__getitems__` if it exists, else by `fetch_sample`."""
     getitems = getattr(dataset, "__getitems__", None)
     if not getitems:
         return [fetch_sample(dataset, index) for index in indices]
@@ -251,7 +252,7 @@ def fetch_samples(dataset: Any, indices: Iterable[Any], caller: str = "DataLoade
 
 
 def fetch_sample(dataset: Any, index: Any) -> Any:
-    """Return ``dataset[index]``; a note with the index is added to any exception."""
+    """Return ``dataset[index]``. If it raises an exception, a note with the index is added."""
     try:
         return dataset[index]
     except Exception as error:

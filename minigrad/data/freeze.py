@@ -1,4 +1,4 @@
-"""Rebuild the text that `corpus` returns from a clone: ``python -m minigrad.data.freeze``, or ``make corpus``.
+"""Rebuild the text of `corpus` from the files of a clone: ``python -m minigrad.data.freeze``, or ``make corpus``.
 
 Losses before and after a rebuild are not comparable, so run it deliberately. The text is minigrad's documents, lessons
 and core, each file preceded by a line with its name, ordered by PARTS, then by name: the output is deterministic.
@@ -31,8 +31,8 @@ MACHINE_PATH = re.compile(r"(?<![\w.])/(?:home|root|tmp|Users|work|mnt)/\w|\b[A-
 
 
 def build_corpus(root: Path, date_: date) -> str:
-    """Return the corpus of the clone at `root`, dated `date_`. Raises ArgumentError for a file with an absolute
-    path."""
+    """Return the corpus of the clone at `root`, dated `date_`. Raises ArgumentError if a file contains an
+    absolute path."""
     paths = [path for part in PARTS for path in sorted(root.glob(part))]
     if not paths:
         raise ArgumentError(f"freeze: {root} is not a clone of minigrad: none of the corpus files exist in it.")

@@ -28,21 +28,21 @@ _DTYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E
 _CODES = {np.dtype(name).newbyteorder("="): code for code, name in _DTYPES.items()}
 _CHUNK_BYTES = 2**20
 MAX_BYTES = 2**32
-_MAX_GZIP_RATIO = 1040  # gzip compresses by a factor of at most 1,032; the rest allows for its header
+_MAX_GZIP_RATIO = 1040  # gzip compresses by a factor of at most 1,032; the margin allows for its header
 
 
 class SupportsOpen(Protocol):
     """An object with the `open` method of a path, such as a package resource."""
 
     def open(self, mode: Literal["rb"]) -> Any:
-        """Open for reading in binary mode."""
+        """Open the object for reading in binary mode."""
 
 
 def read_idx(path: str | PathLike[str] | SupportsOpen, *, most: int = MAX_BYTES) -> Any:
     """Read an IDX file, gzip-compressed or not, into a NumPy array.
 
     Raises FileFormatError if the file is not IDX, is truncated, has trailing data, or declares more than `most` bytes
-    (4 GiB); OSError if it cannot be read.
+    (default: 4 GiB); OSError if it cannot be read.
 
     >>> import os, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -130,7 +130,7 @@ def check_end(file: Any, length: int, path: Any) -> None:
 
 
 def _read_header(file: Any, path: Any) -> tuple[Any, tuple[int, ...]]:
-    """Read the dtype and shape from the header."""
+    """Read the IDX header, and return the dtype and shape that it declares."""
     start = bytes(read_exactly(file, 4, path))
     if start[:2] != b"\0\0" or start[2] not in _DTYPES:
         guess = "a web page" if start[:1] == b"<" else "a zip archive" if start[:2] == b"PK" else "something else"

@@ -1,8 +1,8 @@
 """DataLoader: iterate over the batches of a dataset.
 
 It has PyTorch's interface and three additions. A `TensorDataset` (or a `Subset` of one) is batched on its device: the
-permutation of an epoch is drawn there and a batch is one gather per tensor; `device=` copies the tensors there once. A
-seed gives the same order on every device. `state_dict` stores the position in an epoch, so that it resumes exactly.
+permutation of an epoch is drawn there and a batch is one gather per tensor; `device=` copies the tensors there once.
+The order for a seed is the same on every device. `state_dict` stores the position in an epoch, to resume exactly.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ __all__ = ["DataLoader"]
 class DataLoader:
     """Iterable over `dataset` in batches of `batch_size` samples: ``for x, y in DataLoader(data, batch_size=32)``.
 
-    `shuffle` reshuffles the data at every epoch. `sampler` yields the indices of samples, `batch_sampler` lists of
-    indices. `drop_last` drops an incomplete last batch. `collate_fn` merges a list of samples into a batch (default:
-    `default_collate`); ``batch_size=None`` disables automatic batching. `generator` (default: the global one) seeds
-    the order, with one key per epoch.
+    `shuffle` reshuffles the data at every epoch. `sampler` yields sample indices, and `batch_sampler` yields lists of
+    sample indices. `drop_last` drops an incomplete last batch. `collate_fn` merges a list of samples into a batch
+    (default: `default_collate`); ``batch_size=None`` disables automatic batching. `generator` (default: the global one)
+    seeds the order, with one key per epoch.
 
     `device` is the device of the batches. A `TensorDataset` is copied there once, other datasets batch by batch.
 
@@ -133,11 +133,11 @@ class DataLoader:
                 f"  Create a new loader: DataLoader(dataset, {name}=…)."
             )
         if name in ("collate_fn", "num_workers") and "_fixed_options" in self.__dict__:
-            self._resident_tensors = None  # the gather bypasses collate_fn and workers
+            self._resident_tensors = None  # gathering tensors bypasses collate_fn and workers
         object.__setattr__(self, name, value)
 
     def of_numbers(self) -> DataLoader:
-        """Return a loader over the lists of sample indices of each batch, in the order of this loader.
+        """Return a loader whose batches are lists of sample indices, in the order of this loader.
 
         Raises ArgumentError for an iterable-style dataset, or if automatic batching is disabled.
 
@@ -169,7 +169,7 @@ class DataLoader:
         """Return the epoch, the number of batches already yielded, and the state of the generator.
 
         The state holds plain ints, to be saved in a checkpoint; a loader with the same arguments that loads it resumes
-        at the next batch, in the same order. A loader on the default generator needs that generator's state as well
+        at the next batch, in the same order. A loader with the default generator needs the state of that generator too
         (`mg.get_rng_state`). The states of Python's and NumPy's generators are not included.
         """
         generator = self._order_generator()
@@ -194,7 +194,6 @@ class DataLoader:
         self._epoch_start_state, self._resuming = state_dict["start"], bool(self._position)
 
     def _index_sampler(self) -> Any:
-        """Return the sampler that yields sample indices."""
         return getattr(self.batch_sampler, "sampler", self.sampler)
 
     def _order_generator(self) -> Generator:
@@ -231,7 +230,7 @@ class DataLoader:
         if self.num_workers and not isinstance(
             self._index_sampler(), RandomSampler | SubsetRandomSampler | WeightedRandomSampler
         ):
-            source.next_key()  # these samplers draw nothing, but workers need a new seed per epoch
+            source.next_key()  # these samplers draw no numbers, but workers need a new seed per epoch
         self._position, self._epoch_start_state = 0, _generator_state(source)
         return 0
 
@@ -245,7 +244,7 @@ class DataLoader:
             self._epoch, self._position, self._epoch_start_state = epoch + 1, 0, None
 
     def _draw_order(self, order: Callable[[], Any], skipped: int) -> Any:
-        """Call `order`; when resuming, with the generator state of the epoch's start, which is restored afterwards."""
+        """Call `order`. When resuming, the generator is temporarily reset to its state at the start of the epoch."""
         if not skipped or self._epoch_start_state is None:
             return order()
         source = self._order_generator()
@@ -257,7 +256,7 @@ class DataLoader:
             _restore_generator(source, current_state)
 
     def _gather_batches(self, skipped: int) -> Iterator[Any]:
-        """Yield batches gathered from resident tensors on their device."""
+        """Yield batches gathered from the tensors of the dataset on their device."""
         tensors, rows = self._resident_tensors or ((), None)
         sampler, device = self.sampler, tensors[0].device
         batches: Any = self.batch_sampler
@@ -320,7 +319,7 @@ class DataLoader:
                 yield from islice(pool.run(key, ((batch_index, None) for batch_index in count())), skipped, None)
             else:
                 yield from pool.run(key, enumerate(map(_to_python_ints, self._batch_indices(skipped)), skipped))
-        except GeneratorExit:  # early exit: results still in flight are recognised by their epoch key
+        except GeneratorExit:  # early exit: the pool discards results in flight, which contain the epoch key
             raise
         except BaseException:
             keep_pool, self._pool = False, None if keep_pool else self._pool

@@ -2,8 +2,9 @@
 
 The files are searched in the folder given by the environment variable MINIGRAD_DATA (default:
 ``~/.cache/minigrad/data``); `minigrad data` lists them and whether they exist. Compressed files are compared with the
-MD5 checksums published by their authors or by torchvision. A checksum of another dataset raises; an unknown one only
-warns, since recompressing a file changes its checksum and not its data. Sizes, shapes and labels are always validated.
+MD5 checksums published by their authors or by torchvision. A checksum of another dataset raises an error; an unknown
+one only emits a warning, since recompressing a file changes its checksum but not its data. Sizes, shapes and labels are
+always validated.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from minigrad.functional.creation import tensor
 
 __all__ = ["cifar10", "fashion_mnist", "mnist", "read_images", "verify_checksum"]
 
-# train: (images, labels)
+# train -> (images, labels)
 _IDX_FILES = {
     True: ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
     False: ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
@@ -93,7 +94,8 @@ def read_images(
 
     As on Kaggle, the names may contain a dot, ``train-images.idx3-ubyte``, and each file may be in a folder of the same
     name. `folder` may also be the parent of ``raw`` or of ``MNIST/raw``, as created by torchvision. Raises
-    MissingFileError, FileFormatError if images and labels do not match, ArgumentError if several pairs match.
+    MissingFileError for missing files, FileFormatError if images and labels do not match, and ArgumentError for several
+    pairs of files.
     """
     root, names = Path(folder), _IDX_FILES[bool(train)]
     if root.is_file():
@@ -120,7 +122,7 @@ def read_images(
 
 
 def verify_checksum(path: Path, dataset: OfficialDataset) -> None:
-    """Verify a file's MD5: raise FileFormatError if it is another dataset's, and warn if it is unknown."""
+    """Check the MD5 checksum of a file. Raise FileFormatError if it is another dataset's, and warn if it is unknown."""
     digest = file_md5(path)
     expected_md5 = dataset.files[path.name]
     if digest == expected_md5:
@@ -185,7 +187,7 @@ def _to_tensor_dataset(parts: Iterable[tuple[Any, Any]], raw: bool, device: str 
 
 
 def _find_file(folder: Path, name: str) -> Path | None:
-    """Return the path of a file in a folder under any of its name variants, or None."""
+    """Return the path of the file `name`, or of a variant of this name, in `folder`; None if there is no such file."""
     names = [
         f"{candidate}{extension}" for candidate in (name, name.replace("-idx", ".idx")) for extension in (".gz", "")
     ]

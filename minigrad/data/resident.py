@@ -16,7 +16,7 @@ __all__ = ["rechunk", "resident_tensors", "row_sources"]
 
 
 def rechunk(chunks: Iterator[Tensor], starts: range) -> Iterator[Tensor]:
-    """Yield ``row[start : start + starts.step]`` for each of `starts`, where row is the concatenation of `chunks`."""
+    """Yield ``row[start : start + starts.step]`` for each of `starts`, where ``row`` concatenates the `chunks`."""
     buffer, size = next(chunks, None), starts.step
     if buffer is None:
         return
@@ -29,9 +29,9 @@ def rechunk(chunks: Iterator[Tensor], starts: range) -> Iterator[Tensor]:
 
 
 def resident_tensors(dataset: Any, device: str | None) -> tuple[tuple[Tensor, ...], Tensor | None] | None:
-    """Return a dataset's tensors on `device` and the row indices to use, or None for other kinds of dataset.
+    """Return the tensors of a `TensorDataset` on `device` and the row indices to use; None for other datasets.
 
-    Of a subset, only the selected rows are copied to another device.
+    For a subset, only the selected rows are copied to another device.
     """
     rows = None
     while type(dataset) is Subset:
@@ -52,7 +52,7 @@ def resident_tensors(dataset: Any, device: str | None) -> tuple[tuple[Tensor, ..
 
 
 def row_sources(dataset: Any) -> list[Any]:
-    """Return the objects that determine a dataset's rows; if any is replaced, the rows have changed."""
+    """Return the objects that determine the rows of a dataset. If one of them is replaced, the rows have changed."""
     sources = []
     while type(dataset) is Subset:
         sources += [dataset.indices]

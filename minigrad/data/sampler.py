@@ -33,7 +33,7 @@ __all__ = [
 
 
 T_co = TypeVar("T_co", covariant=True)
-CHUNK_SIZE = 1 << 20  # indices drawn at a time
+CHUNK_SIZE = 1 << 20  # number of indices drawn at a time
 
 
 def fork_generator(generator: Generator | None) -> Generator:
@@ -101,7 +101,7 @@ class SequentialSampler(TensorSampler):
 class RandomSampler(TensorSampler):
     """Sampler that draws `num_samples` indices at random, with or without `replacement`.
 
-    Without replacement, if `num_samples` exceeds the length, further permutations follow.
+    Without replacement, if `num_samples` exceeds the length, further permutations are appended.
 
     >>> import minigrad as mg
     >>> sorted(RandomSampler(range(4), generator=mg.Generator(0)))
@@ -137,8 +137,8 @@ class RandomSampler(TensorSampler):
         return chunks[0] if len(chunks) == 1 else cat(chunks) if chunks else arange(0, device=device)
 
     def index_chunks(self, device: str) -> Iterator[Tensor]:
-        """Iterate over the indices of `indices_tensor` in chunks of a million with `replacement`, else one permutation
-        at a time."""
+        """Iterate over the indices of `indices_tensor` in chunks. A chunk is a million indices with `replacement`, else
+        one permutation."""
         n, total, generator = len(self.data_source), self.num_samples, fork_generator(self.generator)
         if not n and total:
             raise ArgumentError(f"RandomSampler: cannot draw {total} samples from an empty dataset.")

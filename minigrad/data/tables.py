@@ -1,4 +1,4 @@
-"""CSV files as tables of typed columns, which convert to tensors by name."""
+"""Read CSV files into tables of typed columns, which can be converted to tensors by name."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from minigrad.functional.creation import tensor
 __all__ = ["MISSING", "Table", "read_csv"]
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "None", "?")
-_INT_PATTERN = re.compile(r"[+-]?\d{1,100}")  # longer ones exceed 64 bits, and Python refuses to parse 4,300 digits
+_INT_PATTERN = re.compile(r"[+-]?\d{1,100}")  # longer ints exceed 64 bits, and Python refuses to parse 4,300 digits
 _FLOAT_PATTERN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 
 
 class Table:
     """Named columns of equal length, of type int, float or str, with None for missing cells.
 
-    ``table["age"]`` is a column as a list, ``len(table)`` the number of rows.
+    ``table["age"]`` returns a column as a list, and ``len(table)`` returns the number of rows.
     """
 
     def __init__(self, columns: dict[str, list[Any]]) -> None:
@@ -109,10 +109,10 @@ def read_csv(
 ) -> Table:
     """Read a CSV file into a `Table`. Quoted cells may contain delimiters and line breaks.
 
-    `header` is whether the first row contains the column names, or a list of names for a file without such a row. By
-    default, unnamed columns are "0", "1", …. Cells in `missing` become None. A column has type int or float if all its
-    other cells do, else str. Raises FileFormatError for rows of unequal length, duplicate column names, and files that
-    cannot be decoded.
+    `header` specifies whether the first row contains the column names, or provides the names for a file without them.
+    By default, unnamed columns are "0", "1", …. Cells in `missing` become None. A column has type int or float if all
+    its other cells do, else str. Raises FileFormatError for rows of unequal length, duplicate column names, and files
+    that cannot be decoded.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -160,7 +160,7 @@ def _read_rows(file: Any, path: str, delimiter: str) -> Iterator[tuple[int, list
         ) from None
 
 
-_BOM_ENCODINGS = ("utf-16", "utf-32")  # Python 3.13 raises the same error for a missing mark as for other errors
+_BOM_ENCODINGS = ("utf-16", "utf-32")  # for these, Python 3.13 reports a missing mark like any decoding error
 
 
 def _check_row_lengths(
@@ -187,5 +187,5 @@ def _convert_column(column: Sequence[str], missing: set[str]) -> list[Any]:
 
 
 def _column_type(column: Sequence[Any]) -> type:
-    """Return the type of a column: float if all its cells are missing."""
+    """Return the type of the cells of a column, or float if all are missing."""
     return next((type(cell) for cell in column if cell is not None), float)

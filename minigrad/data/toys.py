@@ -104,7 +104,7 @@ def blobs(
 
 
 def _derive_seed(seed: int) -> int:
-    """Return a second seed derived from `seed`, so that the centres are independent of the noise."""
+    """Derive a second seed for the centres, which are then independent of the noise."""
     return Generator(seed).next_key()
 
 

@@ -57,7 +57,7 @@ class Compose:
 
 
 class Lambda:
-    """User-defined function as a transform. It must be defined at module level to be used in worker processes."""
+    """Transform that applies a user-defined function, which must be defined at module level for worker processes."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         if not callable(function):
@@ -261,8 +261,8 @@ class RandomAffine(_RandomTransform):
             self._draw_uniform(x, -2 * fraction, 2 * fraction) for fraction in self.translate
         ]  # coordinates span [-1, 1]
         cos, sin, tan = angle.cos() / factor, angle.sin() / factor, shear_angle.tan()
-        # The inverse transform maps output pixels to input pixels. `ratio` corrects for normalised coordinates, in
-        # which a rotation of a non-square image is not a rotation.
+        # The inverse transform maps output pixels to input pixels. `ratio` corrects for normalised coordinates, which
+        # distort a rotation of a non-square image.
         rows = [cos - tan * sin, -sin - tan * cos], [sin, cos]
         ratio = ((1.0, height / width), (width / height, 1.0))
         theta = [[a * k for a, k in zip(row, ks, strict=True)] for row, ks in zip(rows, ratio, strict=True)]
@@ -288,7 +288,6 @@ def _parse_range(bounds: float | Sequence[float], name: str) -> tuple[float, flo
 
 
 def _select(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Return `a` where `condition` is true, else `b`."""
     out: Tensor = ops.where(condition, a, b)
     return out
 

@@ -6,7 +6,7 @@ become tensors on the default device in the receiving process. minigrad's, NumPy
 for every batch from the epoch key and the batch index, so a batch does not depend on which worker loads it, on the
 number of workers, or on resuming.
 
-A worker exits when its pipe is closed, for whatever reason; only the main process handles Ctrl-C.
+A worker exits when its task pipe is closed for any reason. Only the main process handles Ctrl-C.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ __all__ = [
 
 
 class LoaderJob(NamedTuple):
-    """Everything a worker needs to fetch and collate samples."""
+    """The dataset and the options that a worker needs to fetch and collate samples."""
 
     dataset: Any
     collate: Callable[[Any], Any]
@@ -63,8 +63,7 @@ class LoaderJob(NamedTuple):
     drop_last: bool
     worker_init_fn: Callable[[int], Any] | None
     batched: bool
-    """Whether automatic batching is enabled. If it is, a list contains the indices of a batch; otherwise it is one
-    index."""
+    """Whether automatic batching is enabled. If so, a task contains a list of indices, otherwise a single index."""
 
 
 class WorkerInfo(NamedTuple):
@@ -85,7 +84,7 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 def derive_seed(key: int, index: int) -> int:
-    """Return the seed of batch `number` in the epoch with key `key`."""
+    """Return the seed of batch `index` in the epoch with key `key`."""
     generator = random.Generator(key)
     generator.draw(index)
     return generator.next_key()
@@ -101,7 +100,7 @@ def seed_all(seed: int) -> None:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickler that sends tensors as arrays, and raises early for objects that a worker could not import."""
+    """Pickler that serialises tensors as arrays, and raises ArgumentError for objects that a worker cannot import."""
 
     def reducer_override(self, obj: Any) -> Any:
         if type(obj) is Tensor:
@@ -134,7 +133,7 @@ def _worker_loop(worker_id: int, num_workers: int, payload: bytes, tasks: Connec
     An epoch is identified by its key and its index in the pool, because epochs with the same seed have the same key.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    storage._default[:] = ["numpy"]  # as if Taichi were not installed, so that "cpu" does not initialise it
+    storage._default[:] = ["numpy"]  # "cpu" becomes an alias of "numpy", so that Taichi is not initialised
     task_queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_drain_tasks, args=(tasks, task_queue), daemon=True).start()
     epoch, batches = None, iter(())
@@ -164,7 +163,7 @@ def _worker_loop(worker_id: int, num_workers: int, payload: bytes, tasks: Connec
 
 
 def _picklable_type(exception_type: type[Exception]) -> type[Exception]:
-    """Return the exception type `exception_type` if it can be pickled, else RuntimeError."""
+    """Return `exception_type` if it can be pickled, else RuntimeError."""
     try:
         pickle.dumps(exception_type)
     except (pickle.PicklingError, AttributeError):
@@ -208,7 +207,7 @@ def iterate_batches(job: LoaderJob) -> Iterator[Any]:
 
 @contextmanager
 def _block_sigint() -> Iterator[None]:
-    """Context manager in which child processes start with SIGINT blocked, on systems that have signal masks."""
+    """Context manager in which child processes start with SIGINT blocked. It has no effect on Windows."""
     if sys.platform == "win32":
         yield
         return
@@ -233,7 +232,7 @@ class _Worker:
             daemon=True,
             name=f"DataLoader worker {worker_id}",
         )
-        with _block_sigint():  # else Ctrl-C during start-up prints a traceback
+        with _block_sigint():  # otherwise Ctrl-C during start-up prints a traceback
             self.process.start()
         task_reader.close()
         result_writer.close()
@@ -276,7 +275,10 @@ class _Worker:
 
 
 class WorkerPool:
-    """A pool of n workers, each loading every n-th batch. `run` yields the batches in order; `close` stops them."""
+    """A pool of n workers, each of which loads every n-th batch.
+
+    `run` yields the batches in order; `close` stops the workers.
+    """
 
     def __init__(self, job: LoaderJob, count: int, prefetch: int, timeout: float) -> None:
         try:
@@ -300,7 +302,7 @@ class WorkerPool:
             raise
 
     def run(self, key: int, batches: Iterator[tuple[int, Any]]) -> Iterator[Any]:
-        """Yield the batches of one epoch in order; `batches` yields their indices and the indices of their samples."""
+        """Yield the batches of one epoch in order. `batches` yields pairs of a batch index and its sample indices."""
         active_workers, in_flight = deque(self._workers), deque[tuple[_Worker, int]]()
         self._epoch_count += 1
         epoch = key, self._epoch_count
@@ -337,8 +339,8 @@ def _terminate_workers(workers: list[_Worker]) -> None:
 
 
 def _rebuild_exception(worker_id: int, exception_type: type[Exception], traceback_text: str) -> Exception:
-    """Return a worker's exception with its traceback, as `exception_type` if that accepts a message, else as
-    RuntimeError."""
+    """Return an exception with the worker's traceback as its message. It has type `exception_type`, or RuntimeError if
+    that type does not accept a message."""
     message = f"Caught {exception_type.__name__} in DataLoader worker process {worker_id}.\nOriginal {traceback_text}"
     try:
         return exception_type(message)

@@ -11,18 +11,18 @@ computes the same, up to rounding in sums, as
     model, optimizer, loss = make()
     mg.training.fit(model, DataLoader(data, batch_size=64, shuffle=True), optimizer, loss, epochs=3)
 
-*Workers*: a worker is a Ray actor: a process with its own device, threads and Taichi runtime. It has a *replica*: the
-model and optimizer that `make` returns in that process. Ray starts, places and restarts workers. Install the extra
+*Workers*: a worker is a Ray actor, a process with its own device, threads and Taichi runtime. It contains a *replica*,
+the model and optimizer that `make` returns in that process. Ray starts, places and restarts workers. Install the extra
 ``pip install 'seegrad[ray]'``; `ray` is imported when `fit` is called.
 
 *Steps*: each batch of the loader is split along its first dimension into one contiguous *shard* per worker. Each worker
 computes the gradient of the mean loss of its shard and sends it as one flat array through Ray's object store. The
 driver, the process that called `fit`, averages the gradients in rank order, weighted by the number of samples, and
-all replicas, including its own, apply the same update. Callbacks, schedulers and clipping see the full gradient on the
-driver; their changes to it or to ``param_groups`` are sent to all replicas.
+all replicas, including its own, apply the same update. Callbacks, schedulers and clipping use the full gradient on the
+driver; their changes to the gradient or to ``param_groups`` are sent to all replicas.
 
 *Options*: `data` is a `DataLoader`; its dataset is sent to every worker once, so a large dataset should open its files
-lazily. `resources` is what Ray reserves for each worker: ``{"GPU": 1}``, ``{"CPU": 2}`` for two threads (default: one),
+lazily. `resources` are reserved by Ray for each worker: ``{"GPU": 1}``, ``{"CPU": 2}`` for two threads (default: one),
 memory in bytes, or custom resources of a cluster. `device` is the device of the replicas: by default "cuda" for workers
 with a GPU, else the default device. `accumulate` is the number of micro-batches per shard; more of them use less
 memory. `clip` is the maximum norm of the full gradient. With `jit`, replicas compile the forward and backward pass and
@@ -36,8 +36,8 @@ worker that dies is restarted up to `restarts` times; training fails if no worke
 over the shards. Batch norm in train mode normalises each shard separately, as in PyTorch's DistributedDataParallel;
 this is the only case in which results depend on the number of workers.
 
-*Randomness*: dropout drops the same elements in a shard as in the full batch; other random draws are per shard. All
-derive from the state of the driver's generator, so recomputing a shard gives the same result.
+*Randomness*: dropout drops the same elements in a shard as in the full batch; other random numbers are drawn per shard.
+All are derived from the state of the driver's generator, so recomputing a shard gives the same result.
 
 *Fault tolerance*: Ray restarts a worker that dies, and the driver sends it the state of the last complete step. Until
 then, another worker computes the shard, with bitwise identical results. An exception in a shard is raised by `fit`.

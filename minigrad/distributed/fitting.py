@@ -142,7 +142,7 @@ def _train_step(
 
 
 def _average_shards(results: Sequence[ShardResult]) -> tuple[float, Array, list[bool], list[Array]]:
-    """All-reduce the shards. Return the mean loss, mean gradient, gradient mask of the parameters, and mean buffers."""
+    """Average the shards. Return the mean loss, mean gradient, mask of parameters with a gradient, and mean buffers."""
     total = sum(result.weight for result in results)
     weighted_results = [answer for answer in results if answer.weight] or list(results[:1])
     weights = [answer.weight / total if total else float("nan") for answer in weighted_results]
@@ -158,7 +158,7 @@ def _average_shards(results: Sequence[ShardResult]) -> tuple[float, Array, list[
 def _apply_gradient_hooks(
     run: Run, clip: float | None, gradient: Array, has_gradient: list[bool]
 ) -> tuple[Array, list[bool]]:
-    """Return the gradient after `on_backward` callbacks and clipping, and the mask of parameters with a gradient."""
+    """Call the `on_backward` callbacks and clip. Return the gradient and the mask of parameters with a gradient."""
     params = optimizer_parameters(run.optimizer)
     write_gradients(params, tensor(gradient, device=device_of(run.model)), has_gradient)
     run.notify("on_backward")
@@ -168,7 +168,6 @@ def _apply_gradient_hooks(
 
 
 def _check_arguments(make: Any, data: Any, workers: Any, accumulate: Any, restarts: Any) -> None:
-    """Raise DTypeError or ArgumentError for invalid arguments."""
     check_callable(make, "distributed.fit: make")
     if not isinstance(data, DataLoader):
         raise DTypeError(

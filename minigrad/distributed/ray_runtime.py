@@ -40,7 +40,7 @@ def ray_session(
     if os.environ.get("RAY_ADDRESS"):
         del options["include_dashboard"]
         options["address"] = os.environ["RAY_ADDRESS"]
-    else:  # if there are more workers than cores, they share the cores
+    else:  # workers share cores if there are fewer cores than workers
         cpus = max(os.cpu_count() or 1, int(-(-workers * resources.get("CPU", 1) // 1)))
         options |= {"address": "local", "num_cpus": cpus}
     ray_module.init(**options)

@@ -43,7 +43,7 @@ __all__ = [
 
 
 class ReplicaJob(NamedTuple):
-    """Everything that is sent to a worker once."""
+    """The functions, data and options that a worker receives once, when its replica is created."""
 
     make: Callable[[], Any]
     dataset: Any
@@ -58,7 +58,7 @@ class ReplicaJob(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """A shard: the indices of its samples, its offset in the batch, and the state of the driver's generator."""
+    """Part of a batch: the indices of its samples, its offset in the batch, and the state of the driver's generator."""
 
     indices: list[int]
     offset: int
@@ -72,13 +72,13 @@ class ShardResult(NamedTuple):
     has_gradient: list[bool]
     """Whether each parameter has a gradient."""
     weight: float
-    """The weight of the shard: its number of samples, or of elements counted by `count`."""
+    """The weight of the shard in averages: its number of samples, or of elements counted by `count`."""
     loss: float
     buffers: list[Array]
     num_samples: int
     metric_totals: dict[str, float]
     draw_count: int
-    """The number of random values drawn."""
+    """The number of values drawn from the random generator."""
 
 
 class Update(NamedTuple):
@@ -166,7 +166,7 @@ def _shard_random_state(generator_state: tuple[int, int], offset: int, rows: int
     """Context manager that sets the default generator to `generator_state`, restricted to `rows` rows of a batch,
     starting at row `offset`.
 
-    It yields a list that contains, after exit, the number of values drawn.
+    It yields a list whose single item is the number of values drawn, set on exit.
     """
     draw_count = [0]
     seed, count = generator_state
@@ -216,7 +216,7 @@ class Replica:
         self.optimizer.load_state_dict(state_dicts["optimizer"])
 
     def _forward_backward(self, offset: int, inputs: tuple[Any, ...], target: Any) -> tuple[Any, Any, Any]:
-        """Run the forward and backward pass on the rows from `offset` on, where `offset` determines the random draws.
+        """Run the forward and backward pass on rows of a batch from `offset` on, which determines the random draws.
         Return the flat gradient, the output and the loss."""
         self.optimizer.zero_grad()
         output = self.model(*inputs)
@@ -267,7 +267,7 @@ class Replica:
         """Load the micro-batches of a shard as (inputs, target, number of rows), and their weights in the mean."""
         count = min(self.job.micro_batches, len(shard.indices))
         bounds = [len(shard.indices) * k // count for k in range(count + 1)]
-        # For a dataset with random augmentation.
+        # A dataset with random augmentation uses these generators.
         seed_all(derive_seed(derive_seed(*shard.generator_state), shard.offset))
         micro_batches, weights = [], []
         for start, end in pairwise(bounds):

@@ -16,7 +16,7 @@ __all__ = ["ReplicaActor", "WorkerGroup", "WorkerHandle"]
 
 
 MAX_INLINE_BYTES = (
-    90_000  # bytes that Ray sends inline; larger arrays are put once into its object store for all workers
+    90_000  # maximum number of bytes that Ray sends inline; larger arrays are put once into its object store
 )
 
 
@@ -24,17 +24,17 @@ class ReplicaActor:
     """Ray actor that runs a replica. After a restart by Ray, it has no state, and its step is -1."""
 
     def __init__(self, threads: int) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # only the driver handles Ctrl-C, and stops the workers
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles Ctrl-C and stops the workers
         os.environ["TI_CPU_MAX_NUM_THREADS"] = str(threads)  # Taichi ignores Ray's OMP_NUM_THREADS
         self.step = -1
         self.replica: Replica | None = None
 
     def current_step(self) -> int:
-        """Return the number of steps applied, or -1 without a state."""
+        """Return the number of updates applied, or -1 if no state has been loaded."""
         return self.step
 
     def load(self, job: ReplicaJob, state: bytes, step: int) -> int:
-        """Load the state of `step`. The replica is created here, so that exceptions of `make` reach the driver."""
+        """Load the state of step `step`. Creating the replica here propagates exceptions of `make` to the driver."""
         if self.replica is None:
             self.replica = Replica(job)
         self.replica.load(state)
@@ -42,11 +42,11 @@ class ReplicaActor:
         return step
 
     def gradient(self, step: int, shard: Shard) -> ShardResult | None:
-        """Compute the gradient of a shard, or return None if the replica is not at `step`."""
+        """Return the gradient of a shard, or None if the replica is not at step `step`."""
         return self.replica.gradient(shard) if self.replica is not None and self.step == step else None
 
     def apply(self, step: int, gradient: Array, update: Update) -> int:
-        """Apply an update if the replica is at `step`; return its step afterwards."""
+        """Apply an update if the replica is at step `step`. Return the resulting step of the replica."""
         if self.replica is not None and self.step == step:
             self.replica.apply(gradient, update)
             self.step += 1
@@ -54,16 +54,16 @@ class ReplicaActor:
 
 
 class WorkerHandle:
-    """The driver's record of a worker: its rank, its actor, and its pending start or state transfer."""
+    """Handle of a worker on the driver, with its rank, its actor, and the future of its pending start or load."""
 
     def __init__(self, rank: int, actor: Any) -> None:
         self.rank, self.actor = rank, actor
-        self.pending: Any = None  # future of a worker that is (re)starting or loading its state, else None
+        self.pending: Any = None  # future while the worker is (re)starting or loading its state, otherwise None
         self.is_loading = False  # whether `pending` is the future of load(), rather than of a start
 
 
 class WorkerGroup:
-    """Context manager for `count` workers. `serialize_state` serialises the driver's replica.
+    """Context manager that starts and stops `count` workers. `serialize_state` serialises the driver's replica.
 
     Raises WorkerError if no worker is available for `patience` seconds, or if a worker exceeds its number of restarts.
     """
@@ -97,7 +97,7 @@ class WorkerGroup:
             self.ray.kill(handle.actor, no_restart=True)
 
     def gradients(self, shards: Sequence[Shard]) -> list[ShardResult]:
-        """Compute the gradients of all shards of a batch, in order. Propagates the exceptions of shards."""
+        """Return the gradients of the shards of a batch, in order. Propagates exceptions of the workers."""
         results: dict[int, ShardResult] = {}
         while missing := [rank for rank in range(len(shards)) if rank not in results]:
             available = self._available_workers()
@@ -112,7 +112,7 @@ class WorkerGroup:
                 )
                 if result is not None:
                     results[rank] = result
-                elif handle.pending is None:  # restarted, so it lacks the state of this step
+                elif handle.pending is None:  # the worker has restarted without the current state
                     self._expect_start(handle)
         return [results[rank] for rank in range(len(shards))]
 
@@ -120,14 +120,14 @@ class WorkerGroup:
         """Apply an update on every replica asynchronously; each actor executes its tasks in order."""
         gradient_ref = self.ray.put(gradient) if gradient.nbytes > MAX_INLINE_BYTES else gradient
         for handle in self.handles:
-            if handle.pending is None or handle.is_loading:  # tasks queued behind load() run after it
+            if handle.pending is None or handle.is_loading:  # the actor runs this after a pending load()
                 handle.actor.apply.remote(self.step, gradient_ref, update)
         self.step += 1
 
     # --- starts and restarts ---
 
     def _available_workers(self) -> list[WorkerHandle]:
-        """Return the workers at the current step, including restarted ones; wait if none is available."""
+        """Return the workers that have the current state, waiting until at least one is available."""
         while True:
             self._restore_workers(0)
             available = [handle for handle in self.handles if handle.pending is None]
@@ -154,13 +154,13 @@ class WorkerGroup:
                 handle.pending, handle.is_loading = None, False
 
     def _put_state(self) -> Any:
-        """Return a reference to the driver's state at this step, put into the object store once."""
+        """Put the driver's state into the object store, once per step, and return a reference to it."""
         if self._state_ref[0] != self.step:
             self._state_ref = self.step, self.ray.put(self.serialize_state())
         return self._state_ref[1]
 
     def _expect_start(self, handle: WorkerHandle) -> None:
-        """Mark a worker as starting; the future resolves when Ray has (re)started it."""
+        """Mark a worker as starting. Its pending future completes when Ray has (re)started the actor."""
         handle.is_loading, handle.pending = False, handle.actor.current_step.options(max_task_retries=-1).remote()
 
     def _started_step(self, handle: WorkerHandle) -> int:
@@ -174,7 +174,7 @@ class WorkerGroup:
             ) from None
 
     def _get_result(self, handle: WorkerHandle, future: Any, task: str) -> Any:
-        """Return the result of a task, or None if the worker died and is restarting. Propagates its exceptions."""
+        """Return the result of a task, or None if the worker died and restarts. Propagates exceptions of the task."""
         try:
             return self.ray.get(future)
         except self.ray.exceptions.RayTaskError as error:

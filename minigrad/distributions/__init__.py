@@ -1,6 +1,6 @@
 """Parameterisable probability distributions with sampling and log-densities, e.g. for policies and latent variables.
 
-Names and values are those of `torch.distributions`, except for random samples, which are drawn from the default
+The interface and the results are those of `torch.distributions`, except that samples are drawn from the default
 generator of `minigrad.random`. `batch_shape` is the shape of the parameters, `event_shape` that of a single sample.
 Gradients flow to the parameters through `log_prob`, `entropy` and, where available, `rsample`; `sample` is not
 differentiable.

@@ -148,7 +148,7 @@ class MultivariateNormal(Distribution):
         if covariance_matrix is not None:
             matrix = F.cholesky(matrix)
         elif precision_matrix is not None:
-            # The inverse of the Cholesky factor of the covariance.
+            # `flipped_factor` is the inverse of the Cholesky factor of the covariance matrix.
             flipped_factor = F.cholesky(matrix.flip((-2, -1))).flip((-2, -1)).mT
             identity = eye(size[0], dtype=matrix.dtype, device=matrix.device)
             matrix = solve_triangular(flipped_factor, identity, upper=False)
@@ -182,19 +182,19 @@ class MultivariateNormal(Distribution):
         return (self.scale_tril**2).sum(-1)
 
     def rsample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
-        """Return ``loc + L @ e``, with e drawn from N(0, 1)."""
+        """Return ``loc + L @ e``, with the Cholesky factor L and e drawn from N(0, 1)."""
         noise = self._draw(randn, sample_shape, self.loc)
         sample: Tensor = self.loc + (self.scale_tril @ noise[..., None])[..., 0]
         return sample
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return ``-|L⁻¹ (value - loc)|² / 2 - log(det L) - d log(2π) / 2``."""
+        """Return ``-|L⁻¹ (value - loc)|² / 2 - log(det L) - d log(2π) / 2``, with the Cholesky factor L."""
         z = solve_triangular(self.scale_tril, (value - self.loc)[..., None], upper=False)[..., 0]
         log_density: Tensor = -0.5 * (z * z).sum(-1) - self._log_det() - 0.5 * self._log_two_pi_term()
         return log_density
 
     def entropy(self) -> Tensor:
-        """Return ``d (1 + log(2π)) / 2 + log(det L)``."""
+        """Return ``d (1 + log(2π)) / 2 + log(det L)``, with the Cholesky factor L."""
         entropy: Tensor = self._log_det() + 0.5 * (self.event_shape[0] + self._log_two_pi_term())
         return entropy
 

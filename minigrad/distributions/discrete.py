@@ -73,7 +73,7 @@ class Categorical(_ProbsOrLogits):
         return self.probs.argmax(-1)
 
     def sample(self, sample_shape: int | Sequence[int] = ()) -> Tensor:
-        """Draw classes, int64 of shape (*sample_shape, *batch_shape)."""
+        """Draw classes, as an int64 tensor of shape (*sample_shape, *batch_shape)."""
         shape = self._extended_shape(sample_shape)
         with no_grad():
             probs = self.probs.reshape(-1, self.probs.shape[-1])
@@ -94,7 +94,7 @@ class Categorical(_ProbsOrLogits):
 
 
 class Bernoulli(_ProbsOrLogits):
-    """Bernoulli distribution: 1 with probability `probs`, or sigmoid(`logits`), else 0."""
+    """Bernoulli distribution of 0 and 1, where 1 has probability `probs` or sigmoid(`logits`)."""
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         super().__init__(probs, logits, 0, validate_args)
@@ -147,7 +147,7 @@ class Bernoulli(_ProbsOrLogits):
 
 
 def _clamped_log(probs: Any) -> Tensor:
-    """Return the logarithm of probabilities, clamped to [eps, 1 - eps] as in PyTorch, so that it is finite."""
+    """Return the log of `probs`, clamped to [eps, 1 - eps] as in PyTorch so that the result is finite."""
     eps = 2.0**-23 if probs.dtype.name == "float32" else 2.0**-52
     result: Tensor = probs.clamp(eps, 1 - eps).log()
     return result

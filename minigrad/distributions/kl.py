@@ -17,8 +17,9 @@ __all__ = ["kl_divergence"]
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """Return the divergence KL(p || q), the expectation under `p` of ``p.log_prob - q.log_prob``.
 
-    It is inf where the support of `p` exceeds that of `q`. Both must be Normal, MultivariateNormal, Uniform,
-    Categorical, Bernoulli, or Independent of these with equal event dimensions. Raises NotImplementedError otherwise.
+    It is inf where `q` does not cover the support of `p`. Both distributions must be Normal, MultivariateNormal,
+    Uniform, Categorical, Bernoulli, or Independent of these with equal event dimensions; otherwise
+    NotImplementedError is raised.
     Kullback, Leibler 1951.
 
     >>> import minigrad as mg

@@ -898,7 +898,7 @@ sinh: Unary
 
 @overload
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """Return ``log(1 + exp(beta * input)) / beta``, a smooth ReLU; `input` where beta * input exceeds `threshold`."""
+    """Return ``log(1 + exp(beta * input)) / beta``, a smooth ReLU, or `input` where ``beta * input > threshold``."""
 
 @overload
 def softplus(input: Value, beta: float = 1.0, threshold: float = 20.0) -> Value: ...

@@ -24,9 +24,9 @@ class Methods(Node):
     def __bool__(self) -> builtins.bool: ...
     def __contains__(self, element: Any) -> builtins.bool: ...
     def __copy__(self) -> Tensor:
-        """Return a leaf that shares memory, for ``copy.copy``."""
+        """Return a leaf that shares the memory of this tensor, for ``copy.copy``."""
     def __deepcopy__(self, memo: dict[builtins.int, Any]) -> Tensor:
-        """Return a leaf with copies of data and gradient, for ``copy.deepcopy``; views become independent."""
+        """Return a leaf with copies of data and gradient, for ``copy.deepcopy``."""
     def __dlpack__(self, **options: Any) -> Any: ...
     def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]: ...
     def __eq__(self, other: Tensor | builtins.float, /) -> Tensor: ...  # type: ignore[override]
@@ -181,14 +181,12 @@ class Methods(Node):
         self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = 1, alpha: builtins.float = 1
     ) -> Tensor: ...
     def bernoulli(self, p: builtins.float | None = None, *, generator: Generator | None = None) -> Tensor:
-        """Return samples, 0 or 1, in the shape and dtype of `input`: 1 has the probability in `input`, or `p` if
-        given."""
+        """Return samples, 0 or 1, in the shape and dtype of `input`, which contains the probabilities of 1."""
     def bernoulli_(self, p: Tensor | builtins.float = 0.5, *, generator: Generator | None = None) -> Tensor:
-        """Fill in-place with 1 with probability `p`, else 0; a tensor `p` broadcasts."""
+        """Fill in-place with samples that are 1 with probability `p`, which broadcasts, and 0 otherwise."""
     def bfloat16(self) -> Tensor: ...
     def bincount(self, weights: Tensor | None = None, minlength: builtins.int = 0) -> Tensor:
-        """Count how often each int from 0 to the maximum occurs in `input`, (n,), as at least `minlength` int64
-        values."""
+        """Count how often each int from 0 to the maximum occurs in `input`, (n,)."""
     def bitwise_and(self, other: Any) -> Any:
         """Return the bitwise AND, ``input & other``; for bools the logical AND."""
     def bitwise_and_(self, other: Any) -> Any: ...
@@ -202,7 +200,7 @@ class Methods(Node):
         """Return the bitwise XOR, ``input ^ other``; for bools the logical XOR."""
     def bitwise_xor_(self, other: Any) -> Any: ...
     def bmm(self, mat2: Tensor) -> Tensor:
-        """Multiply two batches of matrices, (b, n, k) @ (b, k, m), without broadcasting."""
+        """Multiply batches of matrices, (b, n, k) @ (b, k, m), without broadcasting."""
     def bool(self) -> Tensor: ...
     def broadcast_to(self, size: Sequence[builtins.int]) -> Tensor:
         """Broadcast to the shape `size`, as a view; see `expand`."""
@@ -210,8 +208,7 @@ class Methods(Node):
     def ceil(self) -> Tensor: ...
     def ceil_(self) -> Tensor: ...
     def cholesky(self, upper: builtins.bool = False) -> Tensor:
-        """Return the lower triangular L with ``A = L @ L.mT``, or its transpose if `upper`; reads only that half of
-        A."""
+        """Return the lower triangular L with ``A = L @ L.mT``, or its transpose if `upper`."""
     def cholesky_inverse(self, upper: builtins.bool = False) -> Tensor:
         """Return the inverse of ``L @ L.mT``, where L is `input`, or its transpose if `upper`."""
     def cholesky_solve(self, input2: Tensor, upper: builtins.bool = False) -> Tensor:
@@ -277,7 +274,8 @@ class Methods(Node):
     def diagflat(self, offset: builtins.int = 0) -> Tensor:
         """Return a matrix with the flattened `input` on diagonal `offset`."""
     def diagonal(self, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1) -> Tensor:
-        """Return a view of the diagonals over `dim1` and `dim2`, `offset` above the main one, as the last dimension."""
+        """Return a view whose last dimension is the diagonal of `dim1` and `dim2` that is `offset` above the main
+        one."""
     def diagonal_scatter(
         self, src: Tensor, offset: builtins.int = 0, dim1: builtins.int = 0, dim2: builtins.int = 1
     ) -> Tensor:
@@ -323,7 +321,7 @@ class Methods(Node):
     def expm1(self) -> Tensor: ...
     def expm1_(self) -> Tensor: ...
     def exponential_(self, lambd: builtins.float = 1.0, *, generator: Generator | None = None) -> Tensor:
-        """Fill in-place with samples from the exponential distribution with rate `lambd`, mean 1 / `lambd`."""
+        """Fill in-place with samples from the exponential distribution with rate `lambd` (mean 1 / `lambd`)."""
     def fill_(self, value: Tensor | builtins.float) -> Tensor:
         """Fill this tensor with `value` in place."""
     def fill_diagonal_(self, fill_value: builtins.float) -> Tensor:
@@ -332,7 +330,7 @@ class Methods(Node):
         """Alias of `trunc`."""
     def fix_(self) -> Tensor: ...
     def flatten(self, start_dim: builtins.int = 0, end_dim: builtins.int = -1) -> Tensor:
-        """Reshape the dimensions `start_dim` to `end_dim` into one."""
+        """Flatten the dimensions `start_dim` to `end_dim` into one."""
     def flip(self, *dim_args: Any, dims: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         """Return a copy reversed along `dims`."""
     def fliplr(self) -> Tensor:
@@ -349,11 +347,9 @@ class Methods(Node):
         """Return ``input // other``, rounded down."""
     def floor_divide_(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def fmax(self, other: Any) -> Tensor:
-        """Return the elementwise maximum, ignoring nan if possible; in a tie `input` gets the gradient, as in
-        PyTorch."""
+        """Return the elementwise maximum, ignoring a single nan."""
     def fmin(self, other: Any) -> Tensor:
-        """Return the elementwise minimum, ignoring nan if possible; in a tie `input` gets the gradient, as in
-        PyTorch."""
+        """Return the elementwise minimum, ignoring a single nan."""
     def fmod(self, other: Any) -> Tensor:
         """Return the remainder of ``input / other`` with the sign of `input`, as C's fmod; see also `remainder`."""
     def fmod_(self, other: Any) -> Tensor: ...
@@ -370,7 +366,7 @@ class Methods(Node):
     def gt(self, b: Tensor | builtins.float, /) -> Tensor: ...
     def half(self) -> Tensor: ...
     def heaviside(self, values: Any) -> Tensor:
-        """Return 0 where `input` < 0, 1 where `input` > 0, and `values` where it is 0; nan stays nan."""
+        """Return 0 where `input` < 0, 1 where `input` > 0, and `values` where it is 0."""
     def heaviside_(self, values: Any) -> Tensor: ...
     def hsplit(self, indices_or_sections: builtins.int | Sequence[builtins.int]) -> tuple[Tensor, ...]:
         """Split along dimension 1, or 0 if `input` is 1-d; see `tensor_split`."""
@@ -396,7 +392,7 @@ class Methods(Node):
     def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
         """Return the slices of `input` along `dim` at the 1-d `index`, as ``input[:, index]`` for `dim` 1."""
     def inner(self, other: Tensor) -> Tensor:
-        """Sum the products along the last dimensions, which must match; multiply if either tensor is 0-d."""
+        """Sum the products over the last dimensions, which must have equal sizes."""
     def int(self) -> Tensor: ...
     def inverse(self) -> Tensor:
         """Return the inverse of each matrix."""
@@ -450,7 +446,7 @@ class Methods(Node):
     def log2_(self) -> Tensor: ...
     def log_(self) -> Tensor: ...
     def log_softmax(self, dim: builtins.int | None = None, dtype: DType | None = None) -> Tensor:
-        """Return ``log(softmax(input))`` along `dim`, without underflow of the softmax."""
+        """Return ``log(softmax(input))`` along `dim`, without underflow."""
     def logaddexp(self, other: Any) -> Tensor:
         """Return ``log(exp(input) + exp(other))`` without overflow."""
     def logaddexp2(self, other: Any) -> Tensor:
@@ -473,11 +469,10 @@ class Methods(Node):
     def mT(self) -> Tensor:
         """A view with the last two dimensions swapped: each matrix transposed."""
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
-        """Return a copy with `value`, a scalar or 0-d tensor, where the bool `mask` is True."""
+        """Return a copy with the scalar or 0-d `value` where the bool `mask` is True."""
     def masked_fill_(self, mask: Tensor, value: Any) -> Tensor: ...
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
-        """Return a copy of `input` with consecutive elements of `source` where the bool `mask` is True, both
-        broadcast."""
+        """Return a copy of `input` with consecutive elements of `source` where the bool `mask` is True."""
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor: ...
     def masked_select(self, mask: Tensor) -> Tensor:
         """Return the elements of `input` where the bool `mask` is True, as a vector."""
@@ -547,7 +542,7 @@ class Methods(Node):
         *,
         dtype: DType | None = None,
     ) -> Tensor:
-        """Return the mean over `dim` of elements that are not nan; nan if there are none."""
+        """Return the mean over `dim` of elements that are not nan, or nan if there are none."""
     @overload
     def nanmedian(self, dim: None = None) -> Tensor:
         """Return the `median` of the elements that are not nan, or nan if there are none."""
@@ -711,7 +706,7 @@ class Methods(Node):
     def sin(self) -> Tensor: ...
     def sin_(self) -> Tensor: ...
     def sinc(self) -> Tensor:
-        """Return ``sin(pi * x) / (pi * x)``, and 1 at 0, where derivatives come from its power series."""
+        """Return ``sin(pi * x) / (pi * x)``, and 1 at 0."""
     def sinc_(self) -> Tensor: ...
     def sinh(self) -> Tensor: ...
     def sinh_(self) -> Tensor: ...
@@ -749,7 +744,7 @@ class Methods(Node):
     def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
         """Return a view without the dimensions of size 1; with `dim`, only those in `dim` are removed."""
     def squeeze_(self, dim: builtins.int | Sequence[builtins.int] | None = None) -> Tensor:
-        """Remove dimensions of size 1 in place, all or those in `dim`."""
+        """Remove all dimensions of size 1, or those in `dim`, in place."""
     def std(
         self,
         dim: Any = None,
@@ -758,7 +753,7 @@ class Methods(Node):
         *,
         correction: builtins.float | None = None,
     ) -> Tensor:
-        """Return the standard deviation over `dim`, even where squares would overflow or underflow; see `var`."""
+        """Return the standard deviation over `dim`, without overflow or underflow of the squares; see `var`."""
     def storage_offset(self) -> builtins.int:
         """Return the offset of the tensor in its storage, in elements."""
     @overload
@@ -791,7 +786,7 @@ class Methods(Node):
     def t(self) -> Tensor:
         """Return a transposed view of a matrix, or a view of a 0-d or 1-d tensor."""
     def t_(self) -> Tensor:
-        """Transpose this matrix in place; tensors of fewer than 2 dimensions are unchanged."""
+        """Transpose this matrix in place; do nothing for fewer than 2 dimensions."""
     def take(self, index: Tensor) -> Tensor:
         """Return the elements of the flattened `input` at `index`, in the shape of `index`."""
     def take_along_dim(self, indices: Tensor, dim: builtins.int | None = None) -> Tensor:
@@ -804,7 +799,7 @@ class Methods(Node):
     def tensor_split(
         self, indices_or_sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = 0
     ) -> tuple[Tensor, ...]:
-        """Split into views along `dim`: into an int number of parts, or before each of a sequence of indices."""
+        """Split into views along `dim`, into a number of parts (an int), or before each index in a sequence."""
     def tile(self, *dim_args: Any, dims: Sequence[builtins.int] | None = None) -> Tensor:
         """Repeat `input` like `repeat`, with `dims` padded with 1 on the left."""
     def to(
@@ -815,7 +810,7 @@ class Methods(Node):
         copy: builtins.bool = False,
         non_blocking: builtins.bool = False,
     ) -> Tensor:
-        """Convert to a dtype, a device, or those of another tensor; returns itself if unchanged, unless `copy`."""
+        """Convert to a dtype, a device, or those of another tensor."""
     def tolist(self) -> Any:
         """Return the elements as nested lists of Python scalars, or one scalar for a 0-d tensor."""
     def topk(
@@ -843,15 +838,15 @@ class Methods(Node):
     def trunc(self) -> Tensor: ...
     def trunc_(self) -> Tensor: ...
     def type(self, dtype: Any = None) -> Any:
-        """Convert this tensor to `dtype`; without one, return the name of its dtype, such as "minigrad.float32"."""
+        """Convert this tensor to `dtype`."""
     def type_as(self, other: Tensor) -> Tensor:
         """Convert this tensor to the dtype of `other`."""
     def unbind(self, dim: builtins.int = 0) -> tuple[Tensor, ...]:
         """Return views of the slices along `dim`, without this dimension."""
     def unflatten(self, dim: builtins.int, sizes: Sequence[builtins.int]) -> Tensor:
-        """Return a view with dimension `dim` expanded to `sizes`, in which one -1 is inferred."""
+        """Return a view with dimension `dim` split into dimensions of `sizes`, in which one -1 is inferred."""
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-        """Return a view of all windows of `size` along `dimension`, one every `step`, in a new last dimension."""
+        """Return a view of all windows of `size` along `dimension`, with stride `step`, in a new last dimension."""
     def uniform_(
         self, from_: builtins.float = 0.0, to: builtins.float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
@@ -886,7 +881,7 @@ class Methods(Node):
     ) -> Tensor:
         """Return the variance over `dim`: the sum of squared deviations divided by N - `correction`, by default 1."""
     def vdot(self, other: Tensor) -> Tensor:
-        """Return the dot product of two vectors."""
+        """Return the dot product of two vectors, which equals `dot` because all dtypes are real."""
     def view(self, *shape: Any) -> Tensor:
         """Return a view with `shape`, in which one -1 is inferred."""
     def view_as(self, other: Tensor) -> Tensor:

@@ -79,8 +79,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 @register
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """Shrink `input` toward 0 by `lambd`; elements closer to 0 than that become 0. Raises ArgumentError if `lambd` is
-    negative."""
+    """Move each element toward 0 by `lambd`, without crossing 0. Raises ArgumentError if `lambd` is negative."""
     if lambd < 0:
         raise ArgumentError(f"softshrink: lambd must be greater than or equal to 0, but got {lambd}.")
     x = check_floating(input, "softshrink")
@@ -117,10 +116,10 @@ def gelu(input: Any, approximate: str = "none") -> Any:
 
 @register
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
-    """Return ``log(1 + exp(beta * input)) / beta``, a smooth ReLU; `input` where beta * input exceeds `threshold`.
+    """Return ``log(1 + exp(beta * input)) / beta``, a smooth ReLU, or `input` where ``beta * input > threshold``.
 
-    For ``beta * input`` of 20 or more, the two differ by less than 1e-8, so a `threshold` of at least 20, which PyTorch
-    needs to avoid overflow, has no effect here.
+    Where ``beta * input`` is at least 20, both results differ by less than 1e-8. Hence a `threshold` of at least 20,
+    which PyTorch needs to avoid overflow, has no effect here.
     """
     scaled = input if beta == 1 else input * beta
     soft = ops.softplus(scaled) if beta == 1 else ops.softplus(scaled) / beta

@@ -48,7 +48,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1
 
 
 def _scaled_term(op: Op, name: str, input: Any, tensor1: Any, tensor2: Any, value: float) -> Any:
-    """Return `value` times `op` of the two tensors, in the common dtype of all three."""
+    """Return ``value * op(tensor1, tensor2)``, computed in the common dtype of the three tensors."""
     operands = {"input": input, "tensor1": tensor1, "tensor2": tensor2}
     _, *factors = [check_tensor(x, name, argument) for argument, x in operands.items()]
     dtype = common_dtype(input, *factors)
@@ -80,11 +80,11 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
     rounded = floor_divide(a, b) if rounding_mode == "floor" else _truncate_quotient(a, b)
     if a is input and b is other:
         return rounded
-    return ops.where(False, ops.add(input, other), rounded)  # the gradient is 0 even where `other` is 0
+    return ops.where(False, ops.add(input, other), rounded)  # has a gradient of 0, even where `other` is 0
 
 
 def _truncate_quotient(a: Any, b: Any) -> Any:
-    """Return ``a / b`` rounded toward 0; integers are not converted to floats, which would lose digits."""
+    """Return ``a / b`` rounded toward 0. Integers are divided exactly, without conversion to floats."""
     if not (_is_integer(a) and _is_integer(b)):
         return ops.trunc(ops.div(a, b))
     _check_divisor("div", a, b)
@@ -122,7 +122,7 @@ def _check_integer_power(input: Any, exponent: Any) -> None:
 
 @register(method=True, in_place=in_place(ops.pow, _check_integer_power), operator="pow")
 def pow(input: Any, exponent: Any) -> Any:
-    """Return ``input ** exponent``. Raises DTypeError for integers to negative integer powers.
+    """Return ``input ** exponent``. Raises DTypeError for negative integer powers of integers.
 
     The derivative with respect to `input` is 0 where `exponent` is 0, even at 0 ** 0; with respect to `exponent` it is
     0 where `input` is 0.
@@ -159,7 +159,7 @@ def fmod(input: Tensor, other: Any) -> Tensor:
     magnitude = check_tensor(input, "fmod")
     other = other if isinstance(other, Tensor) else convert_scalar("fmod", other, common_dtype(input, other))
     if magnitude.dtype.kind:
-        magnitude = where(input < 0, -input, input)  # unlike abs, has a derivative at 0
+        magnitude = where(input < 0, -input, input)  # unlike abs, the derivative at 0 is 1
     rest = remainder(magnitude, ops.abs(other) if isinstance(other, Tensor) else abs(other))
     return cast(Tensor, where(input < 0, -rest, rest))
 

@@ -29,8 +29,8 @@ from minigrad.functional.checks import (
 def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
     """Return ``exp(input) / sum(exp(input))`` along `dim`, computed in `dtype`: positive values that sum to 1.
 
-    A slice that is -inf everywhere gives nan. Raises DTypeError for ints and bools without a float `dtype`, and
-    ArgumentError without a `dim`, which PyTorch would infer.
+    If all elements along `dim` are -inf, the result is nan. Raises DTypeError for ints and bools without a float
+    `dtype`, and ArgumentError without a `dim`, which PyTorch would infer.
 
     >>> import minigrad as mg
     >>> mg.tensor([[0.0, 0.0], [1.0, 1.0]]).softmax(dim=1).tolist()
@@ -41,7 +41,7 @@ def softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -
 
 @register(method=True)
 def log_softmax(input: Tensor, dim: int | None = None, dtype: DType | None = None) -> Tensor:
-    """Return ``log(softmax(input))`` along `dim`, without underflow of the softmax. Raises errors like `softmax`."""
+    """Return ``log(softmax(input))`` along `dim`, without underflow. Raises the same errors as `softmax`."""
     return _softmax("log_softmax", cast_tensor(input, dtype, "log_softmax"), dim)
 
 
@@ -72,7 +72,7 @@ def scaled_dot_product_attention(
     shared by several consecutive heads of query.
 
     Raises ShapeError for sizes that do not match, DTypeError for dtypes that differ or are not floating point, and
-    ArgumentError for both a mask and `is_causal`, or an invalid probability.
+    ArgumentError if `attn_mask` is combined with `is_causal`, or for an invalid probability.
     """
     name = "scaled_dot_product_attention"
     check_same_dtype(name, query=check_floating(query, name, "query"), key=key, value=value)

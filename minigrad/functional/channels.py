@@ -48,7 +48,7 @@ def _check_factor(name: str, argument: str, input: Tensor, factor: int) -> int:
 
 @register
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """Interleave `groups` equal groups of channels of (N, C, …): the first of each group, then the second, and so on.
+    """Interleave `groups` groups of channels of (N, C, …): the first channel of each group, then the second, and so on.
 
     Zhang, Zhou, Lin, Sun 2018, "ShuffleNet". Raises ShapeError if C is not divisible by `groups`.
     """

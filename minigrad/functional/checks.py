@@ -1,7 +1,6 @@
-"""Argument checks shared by the functions: one helper and one error message for each kind of mistake.
+"""Argument checks shared by the functions, with one helper and one error message per kind of mistake.
 
-`op` is the name of the calling function, `argument` the name of the parameter. Helpers named ``…_of`` return the
-normalised argument.
+`op` is the name of the calling function, `argument` the name of the parameter.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def check_tensor(x: Any, op: str, argument: str = "input") -> Tensor:
 
 
 def cast_tensor(x: Any, dtype: DType | None, op: str) -> Tensor:
-    """Return the tensor `x`, converted to `dtype` unless it is None."""
+    """Return the tensor `x`, converted to `dtype` unless `dtype` is None."""
     return check_tensor(x, op) if dtype is None else check_tensor(x, op).to(as_dtype(dtype))
 
 
@@ -80,7 +79,7 @@ def check_floating(x: Any, op: str, argument: str = "input") -> Tensor:
 def check_same_dtype(op: str, **operands: Any) -> None:
     """Raise DTypeError unless all operands that are not None are tensors of the same dtype."""
     dtypes = {name: check_tensor(x, op, name).dtype for name, x in operands.items() if x is not None}
-    if len(set(dtypes.values())) > 1:  # suggest converting the integer operand
+    if len(set(dtypes.values())) > 1:  # the message suggests converting the integer operand
         dtypes = dict(sorted(dtypes.items(), key=lambda one: not one[1].is_floating_point))
     (first, expected), *other_dtypes = dtypes.items()
     for name, dtype in other_dtypes:
@@ -99,7 +98,7 @@ def common_dtype(*operands: Any) -> DType:
 
 
 def promote_operands(op: str, **operands: Any) -> list[Tensor]:
-    """Return the two operands of an elementwise function; a Python scalar becomes a 0-d tensor of their common dtype.
+    """Return the operands of an elementwise function as tensors. Python scalars are converted to the common dtype.
 
     Raises DTypeError if neither is a tensor.
     """
@@ -115,7 +114,7 @@ def promote_operands(op: str, **operands: Any) -> list[Tensor]:
 def scale_operand(scale: Any, other: Any, input: Any, op: str, argument: str = "alpha") -> Any:
     """Return ``scale * other``, multiplied in the result dtype of ``input + scale * other`` to avoid overflow.
 
-    Raises DTypeError for a float `scale` of integer operands, and for an int that their dtype cannot represent.
+    Raises DTypeError for integer operands if `scale` is a float, or an int that their dtype cannot represent.
     """
     check_number(scale, op, argument)
     if scale == 1:
@@ -166,11 +165,11 @@ def flatten_all(x: Tensor) -> Tensor:
 
 
 def split_tied_gradient(x: Tensor, element: Tensor) -> Tensor:
-    """Return `element`, an element of the vector `x`; its gradient is split among all elements equal to it."""
+    """Return `element` of the vector `x`, with its gradient divided evenly among all equal elements."""
     if not x.requires_grad:
         return element
     equal = ops.where(ops.isnan(element), ops.isnan(x), ops.eq(x, element))
-    sign = ops.where(element == -inf, -1.0, 1.0)  # makes every unequal element smaller
+    sign = ops.where(element == -inf, -1.0, 1.0)  # negates -inf, the value of masked elements
     return cast(Tensor, ops.amax(ops.where(equal, x * sign, -inf), dim=(0,), keepdim=False) * sign)
 
 
@@ -178,14 +177,14 @@ def split_tied_gradient(x: Tensor, element: Tensor) -> Tensor:
 
 
 def check_single_dim(dim: Any, x: Tensor, op: str) -> int:
-    """Return the single dimension `dim`, counted from 0."""
+    """Return `dim` as a non-negative dimension of `x`. Raises DTypeError unless it is a single int."""
     if isinstance(dim, int) and not isinstance(dim, bool):
         return normalize_dim(dim, x.ndim, op)
     raise DTypeError(f"{op}: dim must be a single int, not {dim!r}.")
 
 
 def check_dims(dim: Dims, x: Tensor, op: str) -> tuple[int, ...]:
-    """Return the dimensions `dim` (None: all), counted from 0, in ascending order."""
+    """Return the dimensions `dim`, or all if None, as non-negative ints in ascending order."""
     requested: Any = () if dim is None else (dim,) if isinstance(dim, int) else dim
     if not _is_int_sequence(requested):
         raise DTypeError(f"{op}: dim must be an int or a tuple of ints, not {dim!r}.")
@@ -193,7 +192,7 @@ def check_dims(dim: Dims, x: Tensor, op: str) -> tuple[int, ...]:
 
 
 def check_nonscalar_dim(x: Tensor, dim: int, op: str) -> int:
-    """Return dimension `dim` of `x`, counted from 0. Raises ShapeError if `x` is 0-d."""
+    """Return `dim` as a non-negative dimension of `x`. Raises ShapeError if `x` is 0-d."""
     if not check_tensor(x, op).ndim:
         raise ShapeError(
             f"{op}: dimension specified as {dim}, but the tensor has no dimensions.\n  Write x.reshape(1)."
@@ -202,7 +201,7 @@ def check_nonscalar_dim(x: Tensor, dim: int, op: str) -> int:
 
 
 def check_distinct_dims(dim1: int, dim2: int, ndim: int, op: str) -> tuple[int, int]:
-    """Return two different dimensions out of `ndim`, counted from 0."""
+    """Return two dimensions as non-negative ints. Raises ShapeError unless they are different."""
     if ndim < 2:
         raise ShapeError(f"{op}: expected at least 2 dimensions, but got {ndim}.")
     first, second = normalize_dim(dim1, ndim, op), normalize_dim(dim2, ndim, op)
@@ -219,7 +218,7 @@ def _is_int_sequence(value: Any) -> bool:
 
 
 def to_int_tuple(value: Any, count: int, op: str, argument: str, minimum: int = 0) -> Shape:
-    """Return `value`, one int or one int for each of `count` dimensions, as a tuple of `count` ints."""
+    """Convert `value`, a single int or one int per dimension, to a tuple of `count` ints."""
     if value.__class__ is int and value >= minimum:
         return (value,) * count
     sizes = value if isinstance(value, Sequence) else (value,)
@@ -234,7 +233,7 @@ def to_int_tuple(value: Any, count: int, op: str, argument: str, minimum: int = 
 
 
 def parse_int_args(op: str, args: Any, keyword: Any = None) -> Shape:
-    """Return ints that were passed as separate arguments, as one sequence, or by keyword."""
+    """Return a tuple of ints passed as separate arguments, as a single sequence, or by keyword."""
     is_single = len(args) == 1 and not hasattr(args[0], "__index__")
     items = keyword if keyword is not None else args[0] if is_single else args
     try:
@@ -252,8 +251,7 @@ def check_option(value: Any, options: Sequence[Any], op: str, argument: str) -> 
 
 
 def check_number(value: Any, op: str, argument: str, integer: bool = False) -> None:
-    """Raise DTypeError unless `value` can be converted to a float, like a 0-d tensor or a Value, or to an int if
-    `integer`."""
+    """Raise DTypeError unless `value`, such as a 0-d tensor, can be converted to a float, or to an int if `integer`."""
     if not hasattr(value, "__index__" if integer else "__float__"):
         raise DTypeError(
             f"{op}: {argument}={value!r} is {describe_type(value)}, not {'an int' if integer else 'a number'}."
@@ -261,7 +259,7 @@ def check_number(value: Any, op: str, argument: str, integer: bool = False) -> N
 
 
 def check_probability(value: float, op: str, argument: str) -> None:
-    """Raise ArgumentError unless `value` is between 0 and 1, DTypeError unless it is a number."""
+    """Raise ArgumentError unless `value` is between 0 and 1, and DTypeError unless it is a number."""
     check_number(value, op, argument)
     if not 0 <= value <= 1:
         raise ArgumentError(f"{op}: {argument} has to be between 0 and 1, but got {value}.")
@@ -271,7 +269,7 @@ def check_probability(value: float, op: str, argument: str) -> None:
 
 
 def check_images(x: Any, dims: Sequence[str], op: str, empty: str = "N") -> None:
-    """Raise ShapeError unless `x` has dimensions `dims`; the first is optional, and only those in `empty` may be 0."""
+    """Raise ShapeError unless `x` has dimensions `dims`, the first optional; only those in `empty` may have size 0."""
     sizes = zip(check_tensor(x, op).shape[::-1], dims[::-1], strict=False)
     if x.ndim not in (len(dims), len(dims) - 1) or any(not size and dim not in empty for size, dim in sizes):
         batched, unbatched = (f"({', '.join(names)})" for names in (dims, dims[1:]))
@@ -281,11 +279,11 @@ def check_images(x: Any, dims: Sequence[str], op: str, empty: str = "N") -> None
         )
 
 
-DATA_FORMATS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC")}  # by number of spatial dimensions
+DATA_FORMATS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC")}  # keys are numbers of spatial dimensions
 
 
 def to_channels_first(x: Any, spatial_dims: int, data_format: str, op: str, empty: str = "N") -> Tensor:
-    """Convert images `x`, batched or not, from `data_format` to channels first."""
+    """Convert images `x`, with or without a batch dimension, from `data_format` to channels first."""
     check_option(data_format, DATA_FORMATS[spatial_dims], op, "data_format")
     check_images(x, data_format, op, empty)
     return cast(Tensor, x.movedim(-1, -1 - spatial_dims) if data_format.endswith("C") else x)

@@ -19,7 +19,7 @@ from minigrad.functional.elementwise import where
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Test elementwise whether ``|input - other| <= atol + rtol * |other|``; equal infinities are close.
 
-    With `equal_nan` two nans are close too. Raises ArgumentError for a negative `rtol` or `atol`.
+    With `equal_nan`, two nans are close too. Raises ArgumentError for a negative `rtol` or `atol`.
     """
     check_tensor(input, "isclose"), check_tensor(other, "isclose", "other")
     if min(rtol, atol) < 0:
@@ -48,14 +48,14 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 @register(method=True)
 def fmax(input: Any, other: Any) -> Tensor:
-    """Return the elementwise maximum, ignoring nan if possible; in a tie `input` gets the gradient, as in PyTorch."""
+    """Return the elementwise maximum, ignoring a single nan. In a tie, the gradient flows to `input`, as in PyTorch."""
     a, b = promote_operands("fmax", input=input, other=other)
     return cast(Tensor, where(ops.logical_or(a >= b, ops.isnan(b)), a, b))
 
 
 @register(method=True)
 def fmin(input: Any, other: Any) -> Tensor:
-    """Return the elementwise minimum, ignoring nan if possible; in a tie `input` gets the gradient, as in PyTorch."""
+    """Return the elementwise minimum, ignoring a single nan. In a tie, the gradient flows to `input`, as in PyTorch."""
     a, b = promote_operands("fmin", input=input, other=other)
     return cast(Tensor, where(ops.logical_or(a <= b, ops.isnan(b)), a, b))
 

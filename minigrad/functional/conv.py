@@ -1,8 +1,8 @@
 """Convolution, transposed convolution, unfold and fold, with PyTorch's signatures.
 
-The functions check shapes and convert operands to images (N, C, H, W). A setting is one int, or one int per spatial
-dimension. The functions raise ShapeError for shapes and settings that do not match, DTypeError for dtypes that differ,
-and ArgumentError for invalid options.
+Settings such as `stride` are a single int, or one int per spatial dimension. The functions raise ShapeError for shapes
+and settings that do not match, DTypeError for dtypes that differ, and ArgumentError for invalid options. They convert
+1-d input to images (N, C, 1, W).
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def _conv_transpose(
             f"{name}: output_padding must be smaller than either stride or dilation, but got output_padding="
             f"{output_padding}, stride={stride} and dilation={dilation}."
         )
-    # output_padding extends the end that the forward window would not reach, so it is subtracted from the padding.
+    # output_padding extends the output at its end, which is equivalent to less padding there.
     reduced_padding = tuple(
         (before, after - m) for (before, after), m in zip(window.padding, extra_padding, strict=True)
     )
@@ -229,7 +229,7 @@ def _prepare_operands(
     data_format: str,
     transposed: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Return `input` as images (N, C, H, W), with H = 1 for 1-d convolutions, and `weight` to match."""
+    """Check the operands. Return `input` as images (N, C, H, W), where H = 1 for 1-d input, and a 4-d `weight`."""
     spatial_dims = 1 if name.endswith("1d") else 2
     first_format, last_format = DATA_FORMATS[spatial_dims]
     x = to_channels_first(input, spatial_dims, data_format, name)
@@ -264,19 +264,19 @@ def _prepare_operands(
 
 
 def _restore_layout(y: Tensor, ndim: int, input: Tensor, data_format: str) -> Tensor:
-    """Convert images `y` to the layout of `input`."""
+    """Convert the 4-d result `y` to `data_format` and to the number of dimensions of `input`."""
     y = to_data_format(y[:, :, 0] if ndim == 3 else y, data_format)
     return y if input.ndim == ndim else y[0]
 
 
 def _make_window(name: str, size: Shape, stride: Ints, padding: Ints | str, dilation: Ints) -> Window:
-    """Return the settings of function `name` as a Window; it is cached if each setting is an int or a string."""
+    """Build a Window, cached if each setting is an int or a string. `name` is used in error messages."""
     is_cacheable = stride.__class__ is int and dilation.__class__ is int and padding.__class__ in (int, str)
     return (_build_window_cached if is_cacheable else _build_window)(name, size, stride, padding, dilation)
 
 
 def _build_window(name: str, size: Shape, stride: Ints, padding: Ints | str, dilation: Ints) -> Window:
-    """Build a Window from these settings; a 1-d window has one row."""
+    """Build a Window from the settings of a convolution. A 1-d window has a single row."""
     n = len(size)
     size = (1,) * (2 - n) + size
     strides, dilations = _per_axis(name, "stride", stride, n, 1), _per_axis(name, "dilation", dilation, n, 1)
@@ -295,7 +295,7 @@ _build_window_cached = lru_cache(maxsize=1024)(_build_window)
 
 @lru_cache(maxsize=1024)
 def _output_size(name: str, size: Shape, window: Window) -> Shape:
-    """Return the number of window positions, as rows and columns, in images of `size`."""
+    """Return the output size for images of `size`: the number of window positions vertically and horizontally."""
     padded = tuple(n + sum(pad) for n, pad in zip(size, window.padding, strict=True))
     extent = tuple(d * (k - 1) + 1 for d, k in zip(window.dilation, window.size, strict=True))
     if not all(0 < r <= n for r, n in zip(extent, padded, strict=True)):
@@ -309,5 +309,5 @@ def _output_size(name: str, size: Shape, window: Window) -> Shape:
 
 
 def _per_axis(name: str, argument: str, value: Any, n: int, minimum: int) -> tuple[int, ...]:
-    """Return a setting as one int per image dimension; if `n` is 1, the value for the rows is `minimum`."""
+    """Return a setting as two ints, for rows and columns. For 1-d functions (`n` = 1), the first is `minimum`."""
     return (minimum,) * (2 - n) + to_int_tuple(value, n, name, argument, minimum)

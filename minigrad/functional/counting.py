@@ -21,7 +21,7 @@ from minigrad.functional.sorting import argsort, sort
 
 @register(method=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """Count how often each int from 0 to the maximum occurs in `input`, (n,), as at least `minlength` int64 values.
+    """Count how often each int from 0 to the maximum occurs in `input`, (n,). Returns `minlength` or more int64 values.
 
     With `weights`, (n,), sum the weights of each int instead, in their dtype if it is floating point, else in float64.
     Raises DTypeError for floating-point `input`, and ShapeError for another shape or a negative int.
@@ -71,7 +71,7 @@ def unique(
         return _drop_duplicates(input, None, values, order, return_inverse, return_counts)
     rows = _slices_as_rows(input, dim, "unique")
     order = arange(rows.shape[0], device=rows.device)
-    for column in range(rows.shape[1] - 1, -1, -1):  # the sorts are stable, so the first column has priority
+    for column in range(rows.shape[1] - 1, -1, -1):  # stable sorts from the last to the first column
         order = order[argsort(rows[:, column][order])]
     return _drop_duplicates(input, dim, rows[order], order, return_inverse, return_counts)
 
@@ -122,7 +122,7 @@ def _drop_duplicates(input: Tensor, dim: int | None, rows: Tensor, order: Tensor
 
 @register
 def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Test whether each element is in `test_elements`, or is not in it if `invert`. Compares all pairs."""
+    """Test whether each of `elements` is in `test_elements`, or, if `invert`, is not. Compares all pairs."""
     candidates = reshape_to(check_tensor(test_elements, "isin"), (numel(test_elements.shape),))
     result = any(check_tensor(elements, "isin")[..., None] == candidates, -1)
     return cast(Tensor, OPS["logical_not"](result) if invert else result)

@@ -116,7 +116,7 @@ def from_numpy(array: Any) -> Tensor:
             f"from_numpy: an array with non-native byte order ({array.dtype}) cannot be shared.\n"
             "  Copy it: mg.tensor(array)."
         )
-    if any(stride % array.itemsize for stride in array.strides):  # a field of a structured array
+    if any(stride % array.itemsize for stride in array.strides):  # for example a field of a structured array
         raise DTypeError(
             f"from_numpy: strides {array.strides} are not a multiple of the element byte size {array.itemsize}.\n"
             "  Copy it: mg.tensor(array)."
@@ -355,7 +355,7 @@ def _tensor_from_array(array: Any, device: str | None, requires_grad: bool, func
 
 
 def _check_size(func_name: str, device: str | None, sizes: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
-    """Return the shape parsed by `parse_size`. Raises ShapeError if `device` cannot address so many elements."""
+    """Return the shape parsed by `parse_size`. Raises ShapeError if `device` cannot address that many elements."""
     shape = parse_size(sizes, func_name, size)
     check_count(shape, check_device(device, func_name), func_name)
     return shape
@@ -364,14 +364,13 @@ def _check_size(func_name: str, device: str | None, sizes: tuple[Any, ...], size
 def _make_filled(
     shape: tuple[int, ...], dtype: str, value: Any, device: str | None, requires_grad: bool, func_name: str
 ) -> Tensor:
-    """Create a tensor filled with `value` directly on `device`."""
     with convert_memory_errors(func_name):
         out = wrap(get_allocator(check_device(device, func_name)).full(shape, np.dtype(dtype), value))
     return out.requires_grad_() if requires_grad else out
 
 
 def _range_dtype(dtype: DType | None, func_name: str) -> DType:
-    """Return the dtype of a range. Raises DTypeError for bool."""
+    """Return `dtype`, or the default floating-point dtype if None. Raises DTypeError for bool."""
     out_dtype = get_default_dtype() if dtype is None else as_dtype(dtype)
     if not out_dtype.kind:
         raise DTypeError(f"{func_name}: not implemented for bool.\n  Compare a range with 0: mg.{func_name}(…) != 0.")
@@ -379,7 +378,7 @@ def _range_dtype(dtype: DType | None, func_name: str) -> DType:
 
 
 def _linspace_values(start: float, end: float, steps: int, out_dtype: DType, func_name: str, device: str | None) -> Any:
-    """Return `steps` float64 values from `start` to `end`; an integer `out_dtype` truncates the bounds first."""
+    """Return `steps` evenly spaced float64 values. For an integer `out_dtype`, the bounds are truncated first."""
     bounds = [to_python_scalar(x, func_name) for x in (start, end)]
     first, last = [convert_scalar(func_name, x, out_dtype) for x in bounds] if out_dtype.kind == 1 else bounds
     (count,) = _check_size(func_name, device, (steps,))

@@ -88,4 +88,4 @@ def _zero_triangle(name: str, x: Tensor, diagonal: int) -> Tensor:
     if check_tensor(x, name).ndim < 2:
         raise ShapeError(f"{name}: input must have at least 2 dimensions, but got shape {x.shape}.")
     rows, columns = x.shape[-2:]
-    return cast(Tensor, OPS[name](x, diagonal=max(-rows, min(diagonal, columns))))  # within the int range of kernels
+    return cast(Tensor, OPS[name](x, diagonal=max(-rows, min(diagonal, columns))))  # clamped to the kernels' int range

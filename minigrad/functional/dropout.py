@@ -29,7 +29,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     x = check_floating(input, "dropout")
     key, offset = random.default_generator.key_for(x.numel())
     attrs = {"p": apply(float, p), "key": key}
-    if offset:  # rows of a batch: draw the kernel's values, starting at this offset of the stream
+    if offset:  # for part of a batch, draw the same values as the kernel, from this offset
         stream = random.Generator(key)
         stream.draw(offset)
         samples = random.rand(x.shape, generator=stream, dtype=float32, device=x.device)
@@ -55,14 +55,15 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _channel_dropout("dropout2d", input, (3, 4), p, training, inplace)
 
 
-_SELU_MIN = -1.7580993408473766  # limit of SELU at -inf, -scale · α, Klambauer et al. 2017
+_SELU_MIN = -1.7580993408473766  # minimum of SELU, -scale · α; Klambauer et al. 2017
 
 
 @register
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Apply dropout for `selu`: in training, set dropped elements to its minimum, preserving mean 0 and variance 1.
+    """Set dropped elements to the minimum of `selu` in training, preserving a mean of 0 and a variance of 1.
 
-    Klambauer, Unterthiner, Mayr, Hochreiter 2017, "Self-normalizing neural networks". Raises errors like `dropout`.
+    Klambauer, Unterthiner, Mayr, Hochreiter 2017, "Self-normalizing neural networks". Raises the same errors
+    as `dropout`.
     """
     return _alpha_dropout("alpha_dropout", input, check_tensor(input, "alpha_dropout").shape, p, training, inplace)
 

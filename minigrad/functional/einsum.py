@@ -54,8 +54,7 @@ def einsum(*args: Any) -> Tensor:
 
 
 def _parse_sublists(args: Sequence[Any]) -> list[Any]:
-    """Convert alternating tensors and lists of ints to an equation and operands; a final unpaired list is the
-    output."""
+    """Convert alternating operands and lists of ints, and an optional output list, to an equation and operands."""
     count = len(args) // 2
 
     def to_subscripts(sublist: Sequence[Any]) -> str:
@@ -73,8 +72,7 @@ def _parse_sublists(args: Sequence[Any]) -> list[Any]:
 
 
 def _ellipsis_labels(name: str, x: Tensor, equation: str) -> str:
-    """Return labels for the dimensions of `x` that "..." covers in `name`; user equations cannot contain these
-    labels."""
+    """Return a label, different from all letters, for each dimension of `x` that "..." covers in `name`."""
     letters = name.replace("...", "", 1)
     invalid = [k for k in letters if k not in ascii_letters]
     if invalid:
@@ -85,11 +83,11 @@ def _ellipsis_labels(name: str, x: Tensor, equation: str) -> str:
             f"einsum: {equation!r}: the number of subscripts in {name!r} ({len(letters)}) does not match the number of "
             f"dimensions of its operand, {x.shape}.\n  Add a letter per dimension, or an ellipsis (...)."
         )
-    return "".join(chr(ord("0") + k) for k in reversed(range(count)))  # from the right, for broadcasting
+    return "".join(chr(ord("0") + k) for k in reversed(range(count)))  # numbered from the right, as in broadcasting
 
 
 def _contract(operands: Sequence[Tensor], names: Sequence[str], output: str, error_prefix: str) -> Tensor:
-    """Return the sum of products over labelled dimensions. The operands have one dtype; sizes of 1 broadcast."""
+    """Sum the products of operands of one dtype over all labels not in `output`. Dimensions of size 1 broadcast."""
     sizes: dict[str, int] = {}
     for x, name in zip(operands, names, strict=True):
         for k, size in zip(name, x.shape, strict=True):
@@ -117,7 +115,7 @@ def _contract(operands: Sequence[Tensor], names: Sequence[str], output: str, err
 
 
 def _take_diagonals(x: Tensor, name: str, sizes: dict[str, int], error_prefix: str) -> tuple[Tensor, str]:
-    """Return `x` and its labels, with each letter once, and without dimensions of size 1 that would broadcast."""
+    """Take diagonals over repeated labels, and remove broadcast dimensions. Return the result and its labels."""
     for k in dict.fromkeys(name):
         while name.count(k) > 1:
             i = name.index(k)
@@ -134,7 +132,7 @@ def _take_diagonals(x: Tensor, name: str, sizes: dict[str, int], error_prefix: s
 
 
 def _sum_out(x: Tensor, name: str, kept_dims: set[str]) -> tuple[Tensor, str]:
-    """Sum `x` over the letters that are not in `kept_dims`."""
+    """Sum `x` over the dimensions with labels not in `kept_dims`. Return the sum and its labels."""
     dims = tuple([i for i, k in enumerate(name) if k not in kept_dims])
     if dims:
         x = ops.sum(x, dim=dims, keepdim=False)

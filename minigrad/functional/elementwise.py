@@ -58,7 +58,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
         raise ArgumentError("clamp: at least one of min and max must not be None.")
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         tensors = [x for x in (input, min, max) if isinstance(x, Tensor)]
-        if modes.grad and any(x.requires_grad for x in tensors):  # a tie passes the full gradient to input
+        if modes.grad and any(x.requires_grad for x in tensors):  # in a tie, input receives the full gradient
             result = input if min is None else ops.where(ops.logical_or(input >= min, ops.isnan(input)), input, min)
             return result if max is None else ops.where(ops.logical_or(result <= max, ops.isnan(result)), result, max)
         result = input if min is None else ops.maximum(input, min)
@@ -164,7 +164,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 def logaddexp(input: Any, other: Any) -> Tensor:
     """Return ``log(exp(input) + exp(other))`` without overflow."""
     a, b = promote_operands("logaddexp", input=input, other=other)
-    input_is_larger = a >= b  # breaks ties, so that the gradients through `where` are complete
+    input_is_larger = a >= b  # in a tie, high is a and low is b, so both receive a gradient
     high, low = where(input_is_larger, a, b), where(input_is_larger, b, a)
     difference = where(ops.logical_and(high == low, ops.isinf(high)), 0.0, low - high)
     return cast(Tensor, high + ops.softplus(difference))
@@ -178,7 +178,7 @@ def hypot(input: Any, other: Any) -> Tensor:
     scale = where(ops.logical_and(magnitude > 0, magnitude < inf), magnitude, 1.0)
     result = ops.sqrt(ops.square(a / scale) + ops.square(b / scale)) * scale
     has_inf = ops.logical_or(ops.isinf(a), ops.isinf(b))
-    return cast(Tensor, where(ops.logical_and(ops.isnan(result), has_inf), inf, result))  # even if the other is nan
+    return cast(Tensor, where(ops.logical_and(ops.isnan(result), has_inf), inf, result))  # hypot(inf, nan) is inf
 
 
 @register(method=True, in_place=True)
@@ -207,7 +207,7 @@ def rad2deg(input: Tensor) -> Tensor:
 
 @register(method=True, in_place=True)
 def heaviside(input: Any, values: Any) -> Tensor:
-    """Return 0 where `input` < 0, 1 where `input` > 0, and `values` where it is 0; nan stays nan. No gradient."""
+    """Return 0 where `input` < 0, 1 where `input` > 0, and `values` where it is 0. Propagates nan. Has no gradient."""
     x, zero_values = [t.detach() for t in promote_operands("heaviside", input=input, values=values)]
     if x.dtype is not zero_values.dtype:
         raise DTypeError(
@@ -223,7 +223,7 @@ def logaddexp2(input: Any, other: Any) -> Tensor:
     """Return ``log2(2**input + 2**other)`` without overflow."""
     a, b = promote_operands("logaddexp2", input=input, other=other)
     input_is_larger = a >= b
-    # Unlike maximum, this has unambiguous derivatives in a tie.
+    # In a tie, high is a and low is b, so both receive a gradient.
     high, low = where(input_is_larger, a, b), where(input_is_larger, b, a)
     difference = where(ops.logical_and(high == low, ops.isinf(high)), 0.0, low - high)  # inf - inf is nan
     return cast(Tensor, high + ops.softplus(difference * math.log(2.0)) / math.log(2.0))
@@ -231,9 +231,9 @@ def logaddexp2(input: Any, other: Any) -> Tensor:
 
 @register(method=True, in_place=True)
 def sinc(input: Tensor) -> Tensor:
-    """Return ``sin(pi * x) / (pi * x)``, and 1 at 0, where derivatives come from its power series."""
+    """Return ``sin(pi * x) / (pi * x)``, and 1 at 0. Near 0, the power series gives accurate derivatives."""
     x = check_tensor(input, "sinc") * math.pi
-    near_zero = ops.abs(x) < 0.5  # where derivatives of the quotient suffer from cancellation
+    near_zero = ops.abs(x) < 0.5  # derivatives of the quotient suffer from cancellation there
     small = where(near_zero, x, 0.0)
     square = small * small
     series = 1.0 / math.factorial(17)

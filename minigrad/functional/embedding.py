@@ -29,7 +29,7 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """Look up the rows of `weight`, (n, m), at the indices `input`, (…): returns (…, m).
+    """Look up the rows of `weight`, (n, m), at the indices `input`, (…). Returns (…, m).
 
     The row at `padding_idx` gets no gradient. With `max_norm`, rows that are looked up are first scaled down in place
     to this norm, of order `norm_type`, if they exceed it. `scale_grad_by_freq` divides the gradient of each row by its
@@ -85,7 +85,7 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """Reduce the rows of `weight`, (n, m), in each of B bags by "mean", "sum" or "max": (B, m), 0 for an empty bag.
+    """Reduce rows of `weight`, (n, m), by "mean", "sum" or "max" over B bags. Returns (B, m), with 0 for empty bags.
 
     `input` has one bag per row, (B, N), or is 1-d with the start of each bag in `offsets`, (B,); with
     `include_last_offset`, the last offset is the end of the last bag. `per_sample_weights` has the shape of `input` and

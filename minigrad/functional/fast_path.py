@@ -1,4 +1,4 @@
-"""Fast path for elementwise operations on tensors: `Tensor._compute_new`, specialised to fewer steps.
+"""Fast path for elementwise operations on tensors, a specialisation of `Tensor._compute_new` with fewer steps.
 
 It is used if no listener is active and no operand needs conversion. Without it, the 200 small operations of
 `benchmarks/bench_eager.py`, forward and backward, take 1.5 times as long and exceed the benchmark's limit: for eight
@@ -27,7 +27,7 @@ Apply = Callable[..., Any]
 FAST_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 _NO_ATTRS: Mapping[str, Any] = {}
 _FALLBACK_ERRORS = (ValueError, OverflowError, RuntimeError, KeyError, MemoryError, AttributeError, ImportError)
-"""Errors caused by shapes, sizes, nested or missing kernels, memory or imports. The general path reports the cause."""
+"""Exceptions on which the fast path falls back to the general path, which succeeds or raises a detailed error."""
 
 
 def build_fast_path(op: Op) -> Apply | None:
@@ -38,7 +38,7 @@ def build_fast_path(op: Op) -> Apply | None:
 
 
 def _is_unobserved() -> bool:
-    """Return whether gradients, strict mode and listeners are all off, as inside `no_grad`."""
+    """Return whether gradients, strict mode and listeners are all disabled, for example inside `no_grad`."""
     return not (modes.grad or modes.strict or is_tapped())
 
 
@@ -112,7 +112,7 @@ def _binary(op: Op) -> Apply:
             if reads_y:
                 saved_output = wrap(out._array)
                 saved_output._storage = out._storage = Storage(out._array)
-            # Python scalars cost nothing.
+            # Python scalars are always saved, because they need no memory.
             saved = saved_output, a if reads_a or a is x else None, b if reads_b or b is y else None
             out._step = Step(op, (left_edge, right_edge), _NO_ATTRS, out._array, saved)
             out._requires_grad = True

@@ -1,6 +1,6 @@
 """In-place view methods, which change the shape of a tensor but not its elements, such as PyTorch's ``unsqueeze_``.
 
-Out of place, ``x = x.unsqueeze(0)`` costs the same and is more readable.
+The out-of-place ``x = x.unsqueeze(0)`` has the same cost and is more readable.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _unsqueeze(self: Tensor, dim: int) -> Tensor:
 
 @register_method("squeeze_")
 def _squeeze(self: Tensor, dim: Dims = None) -> Tensor:
-    """Remove dimensions of size 1 in place, all or those in `dim`. Raises GraphError like `unsqueeze_`."""
+    """Remove all dimensions of size 1, or those in `dim`, in place. Raises GraphError like `unsqueeze_`."""
     return _replace_with_view(self, "squeeze", lambda x: squeeze(x, dim))
 
 
@@ -44,12 +44,12 @@ def _transpose(self: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @register_method("t_")
 def _t(self: Tensor) -> Tensor:
-    """Transpose this matrix in place; tensors of fewer than 2 dimensions are unchanged. Raises like `unsqueeze_`."""
+    """Transpose this matrix in place; do nothing for fewer than 2 dimensions. Raises errors like `unsqueeze_`."""
     return _replace_with_view(self, "t", t)
 
 
 def _replace_with_view(x: Tensor, name: str, view: Callable[[Tensor], Tensor]) -> Tensor:
-    """Turn `x` into a `view` of a hidden tensor that has its previous state and becomes the base of its other views."""
+    """Make `x` a view of a new tensor, which receives the previous state of `x` and is the base of its other views."""
     if x.requires_grad and x.is_leaf:
         raise GraphError(
             f"{name}_: a leaf that requires grad is being used in an in-place operation; its shape must match .grad.\n"
@@ -70,7 +70,7 @@ def _replace_with_view(x: Tensor, name: str, view: Callable[[Tensor], Tensor]) -
         result = view(previous)
     if result is previous:
         return x
-    x.storage.mark_written(f"{name}_", recorded=True)  # invalidates rules that saved this tensor in its old shape
+    x.storage.mark_written(f"{name}_", recorded=True)  # invalidates rules that saved the tensor with its old shape
     result._rebase_count = x.storage.rebase_count
     for slot in _SLOTS:
         setattr(x, slot, getattr(result, slot))

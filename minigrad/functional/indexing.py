@@ -29,7 +29,7 @@ from minigrad.functional.checks import (
 )
 from minigrad.functional.subscript import check_index_range
 
-__all__ = ["check_index", "scatter_values"]  # for other modules; registered functions are public
+__all__ = ["check_index", "scatter_values"]  # used by other modules; registered functions are not listed
 
 _BOOL, _INT32, _INT64 = DTYPES["bool"], DTYPES["int32"], DTYPES["int64"]
 
@@ -150,7 +150,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 
 @register(method=True, in_place=True, saves_operand=False)
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Return a copy with `value`, a scalar or 0-d tensor, where the bool `mask` is True. Both broadcast."""
+    """Return a copy with the scalar or 0-d `value` where the bool `mask` is True. `input` and `mask` broadcast."""
     x = check_tensor(input, "masked_fill")
     fill = _check_scalar("masked_fill", value, x.dtype)
     broadcast_shapes(x.shape, _check_mask("masked_fill", mask).shape, op="masked_fill")
@@ -159,7 +159,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 @register(method=True)
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """Return the elements of `input` where the bool `mask` is True, as a vector. Both broadcast."""
+    """Return the elements of `input` where the bool `mask` is True, as a vector. `input` and `mask` broadcast."""
     shape = broadcast_shapes(
         check_tensor(input, "masked_select").shape, _check_mask("masked_select", mask).shape, op="masked_select"
     )
@@ -168,9 +168,9 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 @register(method=True, in_place=True, saves_operand=False)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """Return a copy of `input` with consecutive elements of `source` where the bool `mask` is True, both broadcast.
+    """Return a copy of `input` with consecutive elements of `source` where the bool `mask` is True.
 
-    Raises ShapeError if `source` has too few elements, DTypeError if it has another dtype.
+    `input` and `mask` broadcast. Raises ShapeError if `source` has too few elements, and DTypeError for another dtype.
     """
     name = "masked_scatter"
     check_same_dtype(name, input=input, source=source)
@@ -241,7 +241,7 @@ def _check_same_ndim(name: str, x: Tensor, other: Tensor) -> None:
 
 
 def _prepare_along_dim(name: str, input: Any, dim: int, index: Any) -> tuple[Tensor, Tensor, int]:
-    """Return the checked input and index of an op along a dimension, and `dim` counted from 0."""
+    """Check the arguments of an op along a dimension. Return the input, the index, and the non-negative `dim`."""
     x, idx = at_least_1d(check_tensor(input, name)), at_least_1d(check_index(name, index))
     k = check_single_dim(dim, input, name)
     _check_same_ndim(name, x, idx)
@@ -253,7 +253,7 @@ def _prepare_along_dim(name: str, input: Any, dim: int, index: Any) -> tuple[Ten
 
 
 def _trim_source(name: str, x: Tensor, idx: Tensor, src: Any) -> Tensor:
-    """Return the part of `src` that is written to `x` at `idx`."""
+    """Check `src`, and return the elements that are written to `x`, truncated to the shape of `idx`."""
     check_same_dtype(name, input=x, src=src)
     source = at_least_1d(src)
     _check_same_ndim(name, source, idx)
@@ -263,7 +263,7 @@ def _trim_source(name: str, x: Tensor, idx: Tensor, src: Any) -> Tensor:
 
 
 def _prepare_slices(name: str, input: Any, dim: int, index: Any, source: Any = None) -> tuple[Tensor, Tensor, int]:
-    """Return the checked input and index of an op on slices, and `dim` counted from 0."""
+    """Check the arguments of an op on slices. Return the input, the index, and the non-negative `dim`."""
     x, idx = at_least_1d(check_tensor(input, name)), at_least_1d(check_index(name, index))
     k = check_single_dim(dim, input, name)
     if idx.ndim > 1:

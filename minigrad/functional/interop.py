@@ -218,7 +218,7 @@ def _check_no_grad(x: Tensor, name: str, consumer: str, alternative: str) -> Non
 
 @register_method("__copy__")
 def _copy(self: Tensor) -> Tensor:
-    """Return a leaf that shares memory, for ``copy.copy``."""
+    """Return a leaf that shares the memory of this tensor, for ``copy.copy``."""
     _check_leaf(self, "copy")
     out = self.detach()
     out._requires_grad = self.requires_grad
@@ -227,7 +227,7 @@ def _copy(self: Tensor) -> Tensor:
 
 @register_method("__deepcopy__")
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    """Return a leaf with copies of data and gradient, for ``copy.deepcopy``; views become independent."""
+    """Return a leaf with copies of data and gradient, for ``copy.deepcopy``. Copied views are independent."""
     _check_leaf(self, "deepcopy")
     if id(self) not in memo:
         memo[id(self)] = out = _build_leaf(self._array.copy(), self.requires_grad)
@@ -237,16 +237,16 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
 @register_method("__reduce_ex__")
 def _reduce_ex(self: Tensor, protocol: int) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
-    """Support ``pickle``: store elements, device and `requires_grad`. Each view stores its own copy."""
+    """Support ``pickle``, storing elements, device and `requires_grad`. Each view stores a copy of its elements."""
     _check_leaf(self, "pickle")
     array = np.ascontiguousarray(to_numpy(self._array)).reshape(self.shape)
     return _unpickled, (array, str(self.device), self.requires_grad)
 
 
 def _unpickled(array: Any, device_name: str, requires_grad: builtins.bool) -> Tensor:
-    """Rebuild a tensor on the device it was pickled on, or on the default device if that is not available."""
+    """Rebuild a pickled tensor on its device, or on the default device if its device is not available."""
     target = device(device_name) if is_available(device(device_name)) else get_default_device()
-    native = array.view(array.dtype.name)  # unpickled dtypes are new objects, and kernels compare by identity
+    native = array.view(array.dtype.name)  # kernels compare dtypes by identity, and unpickled dtypes are new objects
     return _build_leaf(get_allocator(target).copy(native), requires_grad)
 
 
@@ -275,7 +275,7 @@ def _type_as(self: Tensor, other: Tensor) -> Tensor:
 
 @register_method("type")
 def _type(self: Tensor, dtype: Any = None) -> Any:
-    """Convert this tensor to `dtype`; without one, return the name of its dtype, such as "minigrad.float32"."""
+    """Convert this tensor to `dtype`. If None, return the name of the current dtype, such as "minigrad.float32"."""
     return repr(self.dtype) if dtype is None else self.to(dtype=dtype)
 
 
@@ -337,7 +337,7 @@ def _set_data(self: Tensor, value: Any) -> None:
 
 @register_property("data", _set_data)
 def _data(self: Tensor) -> Tensor:
-    """The values of this tensor, detached from the graph. Assigning to it, or to a part of it, overwrites them.
+    """The values of this tensor, detached from the graph. Assigning to `data`, or to a part of it, overwrites them.
 
     Unlike in PyTorch, ``x.data = y`` copies the values of y, of the same shape and dtype, and every write through
     `data`, such as ``x.data[0] = 1.0`` or ``x.data.mul_(2)``, increments the version counter: a backward pass that
@@ -363,7 +363,7 @@ def _to(
     copy: builtins.bool = False,
     non_blocking: builtins.bool = False,
 ) -> Tensor:
-    """Convert to a dtype, a device, or those of another tensor; returns itself if unchanged, unless `copy`.
+    """Convert to a dtype, a device, or those of another tensor. Returns the tensor itself if unchanged, unless `copy`.
 
     `non_blocking` is ignored. Raises DeviceError if the device is not available.
     """

@@ -19,11 +19,11 @@ from minigrad.functional.creation import eye
 from minigrad.functional.elementwise import where
 from minigrad.functional.return_types import SlogdetResult
 
-__all__ = ["check_right_hand_sides", "check_square"]  # for other modules; registered functions are public anyway
+__all__ = ["check_right_hand_sides", "check_square"]  # used by other modules; registered functions are not listed
 
 
 def check_square(x: Any, op: str, argument: str = "A") -> Tensor:
-    """Return `x`. Raises unless it is a batch of floating-point square matrices."""
+    """Return `x`. Raises an error unless it is a batch of floating-point square matrices."""
     matrices = check_floating(x, op, argument)
     if matrices.ndim < 2 or matrices.shape[-1] != matrices.shape[-2]:
         raise ShapeError(
@@ -33,7 +33,7 @@ def check_square(x: Any, op: str, argument: str = "A") -> Tensor:
 
 
 def check_right_hand_sides(A: Tensor, B: Tensor, op: str) -> None:
-    """Raise unless `B` contains right-hand sides, (…, n, k), for the square matrices `A`, (…, n, n)."""
+    """Raise an error unless `B`, (…, n, k), contains right-hand sides for the square matrices `A`, (…, n, n)."""
     check_same_dtype(op, A=A, B=B)
     if B.ndim < 2 or B.shape[-2] != A.shape[-1]:
         raise ShapeError(
@@ -56,7 +56,7 @@ def inverse(input: Tensor) -> Tensor:
 
 @register(method=True)
 def det(input: Tensor) -> Tensor:
-    """Return the determinants, (…). Singular matrices have a first derivative (the cofactors), but no second.
+    """Return the determinants, (…). At singular matrices, only the first derivative (the cofactors) is defined.
 
     >>> import minigrad as mg
     >>> A = mg.tensor([[1.0, 2.0], [2.0, 4.0]], requires_grad=True)
@@ -82,7 +82,7 @@ def logdet(input: Tensor) -> Tensor:
 
 @register(method=True)
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """Return the lower triangular L with ``A = L @ L.mT``, or its transpose if `upper`; reads only that half of A.
+    """Return the lower triangular L with ``A = L @ L.mT``, or its transpose if `upper`. Reads only that triangle.
 
     Raises LinAlgError for matrices that are not positive definite.
 

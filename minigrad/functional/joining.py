@@ -107,7 +107,7 @@ def row_stack(tensors: Sequence[Tensor]) -> Tensor:
 
 @register
 def block_diag(*tensors: Tensor) -> Tensor:
-    """Create a block-diagonal matrix from `tensors`; a 1-d tensor counts as one row, a 0-d one as (1, 1).
+    """Create a block-diagonal matrix from `tensors`, with 1-d tensors as rows and 0-d tensors as (1, 1) matrices.
 
     >>> import minigrad as mg
     >>> mg.block_diag(mg.tensor([[1, 2]]), mg.tensor(3)).tolist()

@@ -66,7 +66,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 @register(method=True)
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Multiply two batches of matrices, (b, n, k) @ (b, k, m), without broadcasting. Raises ShapeError."""
+    """Multiply batches of matrices, (b, n, k) @ (b, k, m), without broadcasting. Raises ShapeError for other shapes."""
     _check_dims("bmm", 3, input, mat2)
     if input.shape[0] != mat2.shape[0]:
         raise ShapeError(
@@ -99,15 +99,16 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 @register(method=True)
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """Return the dot product of two vectors. The same as `dot`, because all dtypes are real."""
+    """Return the dot product of two vectors, which equals `dot` because all dtypes are real."""
     _check_dims("vdot", 1, input, other)
     return matmul(input, other)
 
 
 @register
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Apply a linear transformation, x Wᵀ + b: (…, in), (out, in) and (out,) give (…, out); `weight` (in,) gives (…,).
+    """Apply a linear transformation, x Wᵀ + b.
 
+    `input` is (…, in), `weight` (out, in) and `bias` (out,); the result is (…, out), or (…,) for a `weight` (in,).
     Raises ShapeError if these sizes do not match and DTypeError if the dtypes differ.
     """
     check_tensor(input, "linear"), check_tensor(weight, "linear", "weight")
@@ -126,9 +127,10 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 @register
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Compute ``input1 @ weight[k] @ input2 + bias[k]``: (…, n), (…, m), (out, n, m) and (out,) give (…, out).
+    """Compute ``input1 @ weight[k] @ input2 + bias[k]`` for each output feature k.
 
-    Raises ShapeError if these sizes do not match and DTypeError if the dtypes differ.
+    `input1` is (…, n), `input2` (…, m), `weight` (out, n, m) and `bias` (out,); the result is (…, out). Raises
+    ShapeError if these sizes do not match and DTypeError if the dtypes differ.
     """
     for name, x in (("input1", input1), ("input2", input2), ("weight", weight)):
         check_tensor(x, "bilinear", name)
@@ -178,7 +180,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: f
 
 @register(method=True)
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """Sum the products along the last dimensions, which must match; multiply if either tensor is 0-d."""
+    """Sum the products over the last dimensions, which must have equal sizes. Multiply if either tensor is 0-d."""
     if not check_tensor(input, "inner").ndim or not check_tensor(other, "inner", "other").ndim:
         return input * other
     if input.shape[-1] != other.shape[-1]:

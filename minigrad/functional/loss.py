@@ -102,7 +102,7 @@ def nll_loss(
 def _class_index_loss(
     name: str, input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
 ) -> Tensor:
-    """Apply the op `name` to a target of class indices."""
+    """Check the operands, and compute the loss `name` for a target of class indices."""
     if target.dtype not in (int64, uint8):
         raise DTypeError(
             f"{name}: expected target dtype to be int64 or uint8, but got {target.dtype.name}.\n"
@@ -124,7 +124,7 @@ def _class_index_loss(
 def _soft_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float
 ) -> Tensor:
-    """Cross-entropy for a target of class probabilities."""
+    """Compute the cross-entropy for a target of class probabilities."""
     if target.shape != input.shape:
         raise ShapeError(target_shape_message("cross_entropy", input, target))
     if label_smoothing:
@@ -138,7 +138,7 @@ def _soft_cross_entropy(
 def _uniform_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str
 ) -> Tensor:
-    """Cross-entropy against a uniform target, for label smoothing; "mean" divides by the target classes' weights."""
+    """Compute the cross-entropy for a uniform target. "mean" divides by the total weight of the target classes."""
     mask = target != ignore_index
     weight = _broadcast_class_weight(input.new_ones(input.shape[1]) if weight is None else weight, input)
     uniform_loss = ops.soft_cross_entropy(input, (weight / float(input.shape[1])).expand(*input.shape))
@@ -281,7 +281,7 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """Compute |d| - beta/2 for d = input - target, but d² / (2 beta) if |d| < beta: `huber_loss` divided by beta.
+    """Compute d² / (2 beta) if |d| < beta, else |d| - beta/2, for d = input - target: `huber_loss` divided by beta.
 
     A `beta` of 0 gives `l1_loss`. Girshick 2015, "Fast R-CNN", eq. 3. Raises ArgumentError for a negative `beta`.
     """
@@ -298,7 +298,7 @@ def smooth_l1_loss(
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """Compute d² / 2 for d = input - target, but delta (|d| - delta/2) if |d| > delta. Huber 1964.
+    """Compute d² / 2 if |d| <= delta, else delta (|d| - delta/2), for d = input - target. Huber 1964.
 
     `weight`, of the shape of `input`, multiplies the losses. Raises ArgumentError unless `delta` is positive.
     """
@@ -313,7 +313,7 @@ def huber_loss(
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
-    """Compute the Gaussian negative log likelihood of `target`: ½(ln σ² + (x - μ)²/σ²) with μ `input`, σ² `var`.
+    """Compute the Gaussian negative log likelihood ½(ln σ² + (x - μ)²/σ²), for x = `target`, μ = `input`, σ² = `var`.
 
     `var` has the shape of `input`, but its last size may be 1 or missing. It is clamped to at least `eps`, without
     affecting gradients. `full` adds the constant ½ ln 2π. Nix and Weigend 1994. Raises ArgumentError for a negative
@@ -343,7 +343,7 @@ def poisson_nll_loss(
     reduce: None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute the Poisson negative log likelihood of `target` at rate exp(`input`), or `input` if not `log_input`.
+    """Compute the Poisson negative log likelihood of `target` for rates exp(`input`), or `input` unless `log_input`.
 
     `full` adds ln(target!), by Stirling's approximation, for targets above 1.
     """

@@ -36,7 +36,7 @@ def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
 
 
 def reduce_weighted(losses: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
-    """Reduce `losses` weighted by `weight`; "mean" divides by the sum of the weights."""
+    """Reduce the product of `losses` and `weight`. "mean" divides by the sum of the weights."""
     if weight is None:
         return reduce_losses(losses, reduction)
     if reduction != "mean":
@@ -53,7 +53,7 @@ def apply_weight(name: str, losses: Tensor, weight: Tensor | None) -> Tensor:
 
 
 def check_input_target(name: str, input: Tensor, target: Tensor, weight: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Return `input` and `target`; warn if their shapes differ."""
+    """Check the operands of a loss. Return `input` and `target`, with a warning if their shapes differ."""
     check_tensor(input, name)
     check_tensor(target, name, "target")
     if input.shape != target.shape:
@@ -115,7 +115,7 @@ def check_weight(name: str, input: Tensor, weight: Tensor) -> None:
 
 def target_shape_message(name: str, input: Tensor, target: Tensor) -> str:
     positions = (input.shape[0], *input.shape[2:])
-    if target.shape == positions:  # the dtype is floating point, otherwise the shapes would match
+    if target.shape == positions:  # the dtype is floating point, since class indices of this shape are valid
         return (
             f"{name}: target has the shape {target.shape} of class indices, but dtype {target.dtype.name}.\n"
             f"  Write target.long() for class indices; class probabilities have shape {input.shape}."

@@ -1,6 +1,6 @@
 """Margin and embedding losses, over classes, pairs or triplets, with PyTorch's signatures.
 
-`reduction` is as in `loss`."""
+The argument `reduction` is that of the functions in `loss`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def hinge_embedding_loss(
     reduce: None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Compute, for distances `input`, the distance where `target` is 1 and max(0, margin - distance) where it is -1.
+    """Return the distances `input` where `target` is 1, and max(0, margin - input) where it is -1.
 
     For any other `target`, the loss is the sum of both terms, as in PyTorch.
     """
@@ -169,7 +169,7 @@ def multi_margin_loss(
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: None = None, reduce: None = None, reduction: str = "mean"
 ) -> Tensor:
-    """Compute the multi-label margin loss ``sum(max(0, 1 - x[y] + x[i])) / C`` over target classes y and others i.
+    """Compute the multi-label margin loss ``sum(max(0, 1 - x[y] + x[i])) / C`` over targets y and non-targets i.
 
     `input` is (N, C) or (C,). `target` has the same shape: each row lists the target classes, terminated by -1.
     """

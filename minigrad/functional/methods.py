@@ -27,7 +27,7 @@ def method(op: Op) -> Callable[..., Any]:
 
 
 def reflected_method(binary: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the reflected method, for a tensor as the right operand of an operator."""
+    """Return the reflected method of a binary operator, called if only its right operand is a tensor."""
     if isinstance(binary, Op) and binary.fast_path is not None:
         binary = binary.fast_path
     return lambda self, other: binary(other, self)
@@ -56,7 +56,7 @@ def in_place(op: Op, check: Callable[..., None] | None = None) -> Callable[..., 
 
 
 def with_inplace_option(op: Op) -> Callable[..., Any]:
-    """Return a function that applies `op` and accepts PyTorch's ``inplace`` after the attributes."""
+    """Return a function that applies `op` and accepts PyTorch's ``inplace`` argument after the attributes."""
     write = in_place(op)
 
     def apply(input: Any, *args: Any, inplace: Any = False, **attrs: Any) -> Any:
@@ -66,7 +66,7 @@ def with_inplace_option(op: Op) -> Callable[..., Any]:
         return write(input, *args, **attrs) if inplace else op(input, *args, **attrs)
 
     target: Any = apply
-    target.__name__ = target.__qualname__ = op.name  # pickle looks functions up by these
+    target.__name__ = target.__qualname__ = op.name  # pickle imports functions by name
     target.__module__ = "minigrad.functional"
     target.__doc__ = f"{op.__doc__} If `inplace`, modify `input` in place."
     first_param, *other_params = inspect.signature(op).parameters.values()

@@ -196,7 +196,7 @@ def _check_eps(name: str, eps: float) -> float:
 
 
 def _check_shapes(name: str, shape: Shape, input: Tensor, **operands: Tensor | None) -> None:
-    """Raise ShapeError for any of `operands` that is not None and not of `shape`."""
+    """Raise ShapeError unless each of `operands` is None or has shape `shape`."""
     for label, x in operands.items():
         if x is not None and x.shape != shape:
             raise ShapeError(
@@ -205,7 +205,7 @@ def _check_shapes(name: str, shape: Shape, input: Tensor, **operands: Tensor | N
 
 
 def _last_dims_norm(name: str, input: Tensor, sizes: Sequence[int], eps: float, **operands: Tensor | None) -> Norm:
-    """Return the `Norm` over the last dimensions, after checking that they, weight and bias have sizes `sizes`."""
+    """Check that the last dimensions and the operands have sizes `sizes`. Return the `Norm` over these dimensions."""
     check_same_dtype(name, input=check_floating(input, name), **operands)
     if not isinstance(sizes, Sequence):
         raise DTypeError(
@@ -223,7 +223,7 @@ def _last_dims_norm(name: str, input: Tensor, sizes: Sequence[int], eps: float, 
 
 
 def _check_channels(name: str, input: Tensor, mean: Any, var: Any, weight: Any, bias: Any) -> tuple[int, int, int]:
-    """Return N, C and the number of spatial elements of `input` (N, C, …); check that the operands have shape (C,)."""
+    """Check that the operands have shape (C,). Return N, C and the number of spatial elements of `input` (N, C, …)."""
     operands = {"running_mean": mean, "running_var": var, "weight": weight, "bias": bias}
     check_same_dtype(name, input=check_floating(input, name), **operands)
     if input.ndim < 2:
@@ -239,7 +239,7 @@ def _check_channels(name: str, input: Tensor, mean: Any, var: Any, weight: Any, 
 def _normalise_with_running_stats(
     name: str, input: Tensor, mean: Any, var: Any, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
-    """Normalise with running statistics, which are treated as constants."""
+    """Normalise `input` with the running statistics `mean` and `var`, which are treated as constants."""
     if mean is None or var is None:
         raise ArgumentError(f"{name}: running_mean and running_var must be given in evaluation mode.")
     scale = ops.rsqrt(var + _check_eps(name, eps))
@@ -254,7 +254,7 @@ def _normalise_with_running_stats(
 def _normalise_with_batch_stats(
     name: str, input: Tensor, mean: Any, var: Any, weight: Any, bias: Any, momentum: float, norm: Norm
 ) -> Tensor:
-    """Normalise with the statistics of the input, and update the running ones if they are given."""
+    """Normalise `input` with its own statistics, and update the running statistics `mean` and `var` unless None."""
     if (mean is None) != (var is None):
         raise ArgumentError(f"{name}: running_mean and running_var must both be given or both be None.")
     result: Tensor

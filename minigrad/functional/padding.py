@@ -20,8 +20,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     """Pad `input`: `pad` is (before, after) for the last dimension, then for the second last, and so on.
 
     "constant" `mode` fills with `value`, by default 0. "reflect" mirrors the input at the edge element, "replicate"
-    repeats the edge element, and "circular" wraps around; these pad the last 1, 2 or 3 dimensions of an input with one
-    or two more. Negative padding crops: before "circular" padding, but after "reflect" and "replicate". Raises
+    repeats the edge element, and "circular" wraps around. These modes pad the last 1, 2 or 3 dimensions and require
+    one or two more. Negative padding crops, before "circular" but after "reflect" and "replicate" padding. Raises
     ShapeError for padding that is not in pairs, crops more than the size, or mirrors or wraps around more than once.
 
     >>> import minigrad as mg
@@ -58,7 +58,6 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
 
 def _pad_edges(x: Tensor, k: int, before: int, after: int, mode: str) -> Tensor:
-    """Pad `x` along dimension `k` with `before` and `after` elements, according to `mode`."""
     size = x.shape[k]
     max_padding = {"reflect": size - 1, "circular": size, "replicate": max(before, after) if size else 0}[mode]
     if max(before, after) > max_padding:

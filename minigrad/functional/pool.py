@@ -120,7 +120,7 @@ def avg_pool2d(
 ) -> Tensor:
     """Return the mean of each window; sizes are as in `max_pool2d`.
 
-    Padding counts as zeros, or not at all if not `count_include_pad`. `divisor_override` replaces the divisor.
+    Padding counts as zeros, unless `count_include_pad` is False. `divisor_override` replaces the divisor.
     Raises DTypeError for integers, whose means PyTorch rounds down.
     """
     sizes = (kernel_size, stride, padding, 1)
@@ -135,7 +135,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Ints) -> Tensor:
 
 @register
 def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None], *, data_format: str = "NCHW") -> Tensor:
-    """Average-pool to `output_size` = (height, width); None keeps the input's size.
+    """Average-pool to `output_size`, (height, width), where None keeps the size of the input.
 
     Window j of m over n pixels goes from floor(j n / m) to ceil((j + 1) n / m), so windows may overlap.
     """
@@ -188,7 +188,7 @@ def max_unpool1d(
     padding: Ints = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
-    """Compute a partial inverse of `max_pool1d`, with 0 for the other elements; see `max_unpool2d`."""
+    """Compute a partial inverse of `max_pool1d`, with 0 for all elements that are not maxima; see `max_unpool2d`."""
     return _max_unpool("max_unpool1d", 1, input, indices, (kernel_size, stride, padding), output_size)
 
 
@@ -273,7 +273,7 @@ def _adaptive_max_pool(name: str, dims: int, input: Any, output_size: Any, retur
 def _sliding_windows(
     name: str, dims: int, x: Tensor, sizes: Any, ceil_mode: bool
 ) -> tuple[tuple[Windows, ...], tuple[tuple[int, ...], ...]]:
-    """Return, for each of the last `dims` dimensions of `x`, the windows and their lengths including padding."""
+    """Return the windows over each of the last `dims` dimensions of `x`, and their lengths including padding."""
     kernel, stride, padding, dilation = sizes
     kernels = to_int_tuple(kernel, dims, name, "kernel_size", 1)
     strides = kernels if stride is None or stride == () else to_int_tuple(stride, dims, name, "stride", 1)

@@ -18,7 +18,7 @@ from minigrad.profiling.tidying import Freed
 PRECISION = 4  # PyTorch's precision: digits after the decimal point
 LINE_WIDTH = 80  # PyTorch's linewidth, in characters
 SUMMARY_THRESHOLD = 1000  # PyTorch's threshold: number of elements above which a tensor is summarised
-EDGE_ITEMS = 3  # PyTorch's edgeitems
+EDGE_ITEMS = 3  # PyTorch's edgeitems: number of elements displayed at each end of a dimension
 
 
 @register_method("__repr__")
@@ -75,7 +75,7 @@ def _append_details(body: str, details: list[str]) -> str:
 
 
 def _edge_elements(array: Any, edge_items: int) -> Any:
-    """Cut each dimension of `array` down to `edge_items` elements at either end."""
+    """Return the first and last `edge_items` elements of each dimension, or `array` itself if `edge_items` is 0."""
     if edge_items:
         for dim, size in enumerate(array.shape):
             if size > 2 * edge_items:
@@ -86,7 +86,7 @@ def _edge_elements(array: Any, edge_items: int) -> Any:
 def _format_block(
     displayed: Any, shape: tuple[int, ...], edge_items: int, format_element: Callable[[Any], str], indent: int
 ) -> str:
-    """Format `displayed`, the displayed elements of a tensor of `shape`, in brackets, indented to column `indent`."""
+    """Format the elements `displayed` of a tensor of shape `shape` in nested brackets, indented by `indent` columns."""
     if not shape:
         return format_element(displayed.item())
     is_truncated = bool(edge_items) and shape[0] > 2 * edge_items
@@ -103,7 +103,7 @@ def _format_block(
 
 
 def _element_formatter(values: list[Any]) -> Callable[[Any], str]:
-    """Return a formatter for `values`, with a common width and a common choice of digits or scientific notation."""
+    """Return a function that formats all `values` with the same width and notation, fixed-point or scientific."""
     format_value = str if not isinstance(values[0], float) else _float_formatter(values)
     width = max(len(format_value(x)) for x in values)
     return lambda x: format_value(x).rjust(width)

@@ -82,7 +82,7 @@ def std(
     *,
     correction: float | None = None,
 ) -> Tensor:
-    """Return the standard deviation over `dim`, even where squares would overflow or underflow; see `var`.
+    """Return the standard deviation over `dim`, without overflow or underflow of the squares; see `var`.
 
     Where all elements are equal it is not differentiable: the gradient is 0, as in PyTorch, and second derivatives nan.
     """
@@ -182,8 +182,8 @@ def max(input: Tensor, dim: int, keepdim: bool = False) -> ValuesIndices: ...
 def max(input: Tensor, dim: int | Tensor | None = None, keepdim: bool = False) -> Any:
     """Return the maximum of all elements, like `amax`, or a `ValuesIndices` of values and indices along one `dim`.
 
-    Along `dim`, the first of equal maxima determines the index and receives the gradient. A tensor in place of `dim`
-    gives the elementwise maximum. Unlike in PyTorch, a nan maximum of all elements makes the whole gradient nan, as
+    Along `dim`, the first of equal maxima determines the index and receives the gradient. If `dim` is a tensor,
+    return the elementwise maximum. Unlike in PyTorch, a nan maximum of all elements makes the whole gradient nan, as
     with `amax`. Raises ShapeError for an empty dimension.
 
     >>> import minigrad as mg
@@ -277,7 +277,7 @@ def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DTy
 
 @register(method=True)
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-    """Return the mean over `dim` of elements that are not nan; nan if there are none. `dtype` is floating point."""
+    """Return the mean over `dim` of elements that are not nan, or nan if there are none. `dtype` is floating point."""
     x = check_floating(cast_tensor(check_floating(input, "nanmean"), dtype, "nanmean"), "nanmean")
     return nansum(x, dim, keepdim) / sum(ops.logical_not(ops.isnan(x)), dim, keepdim).to(x.dtype)
 

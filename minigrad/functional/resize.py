@@ -70,10 +70,10 @@ def interpolate(
             f"{output_size}."
         )
     align, is_uint8 = bool(align_corners), input.dtype is uint8 and not mode.startswith("nearest")
-    for k in reversed(range(len(input_size))):  # rows first: upsampling increases the number of elements at every step
+    for k in reversed(range(len(input_size))):  # last dimension first, since upsampling adds elements at every step
         n, m = input_size[k], output_size[k]
         legacy_sizes = (n,) if "linear" in mode else (n, 2 * n) if (mode, input.ndim) == ("nearest", 4) else ()
-        # `legacy_sizes` as in PyTorch.
+        # For `legacy_sizes`, PyTorch uses the ratio of sizes even with a scale factor.
         use_size_ratio = scale_factor is None or recompute_scale_factor or m in legacy_sizes
         step = (n, m) if use_size_ratio else (1, factors[k])
         rows = (
@@ -146,7 +146,7 @@ def _cubic_kernel(x: float, a: float) -> float:
 
 
 def _cubic_row(n: int, centre: float) -> tuple[range, tuple[float, ...]]:
-    """Return the four pixels around `centre` and their weights, repeating the edge pixel."""
+    """Return the four pixels around `centre` and their cubic weights. Outside the image, the edge pixel is repeated."""
     left = floor(centre)
     weights: dict[int, float] = {}
     for k in range(left - 1, left + 3):
@@ -159,7 +159,7 @@ def _cubic_row(n: int, centre: float) -> tuple[range, tuple[float, ...]]:
 def _antialias_matrix(
     n: int, m: int, step_numerator: float, step_denominator: float, mode: str, align_corners: bool
 ) -> SparseRows:
-    """Return the antialiasing matrix that resizes `n` pixels to `m`: the kernel width is max(sampling step, 1)."""
+    """Return the matrix that resizes `n` pixels to `m` with antialiasing. The kernel width is max(sampling step, 1)."""
     step = step_numerator / step_denominator if not align_corners else (n - 1) / (m - 1) if m > 1 else 0.0
     width = max(step, 1.0)
     radius = width * (2 if mode == "bicubic" else 1)

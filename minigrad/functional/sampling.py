@@ -25,7 +25,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
 
     Images (N, C, H, W) and `theta` (N, 2, 3) give (N, H, W, 2); volumes (N, C, D, H, W) and (N, 3, 4) give
     (N, D, H, W, 3). The grid contains the points (x, y) = theta @ (column, row, 1), or (x, y, z), in normalised
-    coordinates (eq. 1), for `grid_sample`. `align_corners` defaults to False. Raises ShapeError and DTypeError.
+    coordinates (eq. 1), for `grid_sample`. `align_corners` defaults to False. Raises ShapeError for
+    other shapes, and DTypeError unless `theta` is floating point.
 
     >>> import minigrad as mg
     >>> mirror = mg.tensor([[[-1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
@@ -63,14 +64,14 @@ def grid_sample(
     """Sample images `input` (N, C, H, W) at the points (x, y) of `grid` (N, H_out, W_out, 2), as (N, C, H_out, W_out).
 
     For volumes (N, C, D, H, W), `grid` contains points (x, y, z), (N, D_out, H_out, W_out, 3). `mode` "bilinear"
-    interpolates between the neighbouring pixels (eq. 5; trilinear for volumes), "nearest" takes the nearest, and
+    interpolates between the neighbouring pixels (eq. 5; trilinear for volumes), "nearest" selects the nearest, and
     "bicubic" (images only) uses Keys' kernel with a = -0.75, IEEE Trans. ASSP 29, 1981. Outside the image,
     `padding_mode` "zeros" reads zeros, "border" the edge pixel, and "reflection" mirrors the image at the centres of
     the corner pixels if `align_corners`, else (the default) at its edges. Gradients, as in PyTorch, flow to `input`
     and, unless "nearest", to `grid` (eq. 6 and 7); higher orders are supported.
 
     A nan coordinate gives nan for "zeros" with bilinear, else reads the first row or column, as in PyTorch, and gets no
-    gradient. Raises ArgumentError for other modes, DTypeError, and ShapeError.
+    gradient. Raises ArgumentError for other modes, DTypeError for other dtypes, and ShapeError for other shapes.
 
     >>> import minigrad as mg
     >>> image = mg.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
@@ -107,8 +108,8 @@ def grid_sample(
 
 
 Taps = list[tuple[Tensor, Tensor | float]]
-"""Pixels from which a point is interpolated along one dimension, as pairs of integer coordinate (a float) and
-weight."""
+"""Pixels between which a point is interpolated along one dimension, as pairs of coordinate and weight. Coordinates are
+integers stored as floats."""
 
 
 def _linear_taps(coordinate: Tensor, nearest: bool) -> Taps:
@@ -135,7 +136,7 @@ def _cubic_taps(coordinate: Tensor, n: int, padding_mode: str, align_corners: bo
 
 
 def _interpolate(input: Tensor, taps: list[Taps]) -> Tensor:
-    """Interpolate: sum the pixels over all combinations of taps, weighted by the products of the taps' weights."""
+    """Sum the pixels over all combinations of one tap per dimension, weighted by the product of their weights."""
     height = input.shape[-2]
     rows, columns = numel(input.shape[2:-1]), input.shape[-1]
     image = reshape_to(input, (*input.shape[:2], rows, columns))
@@ -151,13 +152,13 @@ def _interpolate(input: Tensor, taps: list[Taps]) -> Tensor:
 
 
 def _normalised_coordinates(n: int, align_corners: bool) -> list[float]:
-    """Return the normalised coordinates of `n` pixels along a dimension."""
+    """Return the coordinates of `n` pixels along a dimension, normalised to [-1, 1]."""
     last = n - 1 if align_corners else n
     return [(2 * k - (n - 1)) / max(last, 1) for k in range(n)]
 
 
 def _to_pixels(coordinate: Tensor, n: int, align_corners: bool) -> Tensor:
-    """Convert normalised coordinates `coordinate` along a dimension of `n` pixels to pixels."""
+    """Convert coordinates normalised to [-1, 1] to pixel coordinates along a dimension of `n` pixels."""
     return 0.5 * (n - 1) * (coordinate + 1.0) if align_corners else 0.5 * (n * (coordinate + 1.0) - 1.0)
 
 

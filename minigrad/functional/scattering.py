@@ -28,8 +28,8 @@ def scatter(
     """Return a copy with `src` or `value` written at `index` along `dim`: ``out[index[i][j]][j] = src[i][j]``.
 
     `index` has as many dimensions as `input` and `src`. It must not be larger than `src` in any dimension, nor than
-    `input` in any dimension but `dim`; elements of `src` outside its shape are ignored. `reduce` "add" or "multiply"
-    combines the others with the existing elements, as in `scatter_reduce`. Raises ShapeError for other shapes,
+    `input` in any dimension but `dim`. Elements of `src` outside the shape of `index` are ignored. `reduce` "add" or
+    "multiply" combines `src` with the existing elements, as in `scatter_reduce`. Raises ShapeError for other shapes,
     DTypeError if the dtypes differ, and ArgumentError for any other `reduce`, or if both `src` and `value` are given.
     """
     if (src is None) is (value is None):
@@ -73,10 +73,10 @@ def scatter_reduce(
 
 
 def _scatter_prod(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool) -> Tensor:
-    """Multiply elements with the same index by a segmented parallel scan over the sorted indices, in log2(n) steps.
+    """Multiply elements with the same index in log2(n) steps, by a segmented parallel scan over the sorted indices.
 
     Step s multiplies each element by the element 2**s positions before it, unless a segment starts between them; the
-    last product of each segment is the result. Without division, the gradient is correct for products with zeros too.
+    last product of each segment is the result. There is no division, so the gradient of products with zeros is correct.
     """
     k = normalize_dim(dim, max(x.ndim, 1), "scatter_reduce")
     positions, source = at_least_1d(index), at_least_1d(src)[tuple(slice(n) for n in at_least_1d(index).shape)]
@@ -100,7 +100,7 @@ def _scatter_prod(x: Tensor, dim: int, index: Tensor, src: Tensor, include_self:
 
 
 def _scatter_extreme(x: Tensor, dim: int, index: Tensor, src: Tensor, largest: bool, include_self: bool) -> Tensor:
-    """Reduce with "amax" or "amin", and divide the gradient evenly between ties."""
+    """Compute `scatter_reduce` for "amax" or "amin". The gradient is divided evenly between ties."""
     k = normalize_dim(dim, max(x.ndim, 1), "scatter_reduce")
     positions, source = at_least_1d(index), at_least_1d(src)[tuple(slice(n) for n in at_least_1d(index).shape)]
     is_float = source.dtype.is_floating_point  # negating floats reverses the order but still sorts nan last
@@ -126,7 +126,7 @@ def _scatter_extreme(x: Tensor, dim: int, index: Tensor, src: Tensor, largest: b
 
 
 def _zero_with_grad(x: Tensor) -> Any:
-    """Return zeros with the gradient of `x`, but no gradient where `x` is not finite."""
+    """Return zeros through which the gradient flows to the finite elements of `x`."""
     return where(ops.isfinite(x), x - x.detach(), 0.0)
 
 

@@ -128,7 +128,7 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> Shape:
 
 @register
 def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Convert flat indices into a tensor of `shape` to one index tensor per dimension."""
+    """Convert indices of the flattened elements of a tensor of `shape` to one index tensor per dimension."""
     if check_tensor(indices, "unravel_index", "indices").dtype.kind != 1:
         raise DTypeError(f"unravel_index: expected indices to be integer dtype, but got {indices.dtype.name}.")
     sizes, remainder, coordinates = ((shape,) if isinstance(shape, int) else tuple(shape)), indices.to(int64), []

@@ -1,6 +1,6 @@
 """Sorting along one dimension, with PyTorch's signatures. Nan sorts as the largest value.
 
-A negative `dim` counts from the end; one out of range raises ShapeError. Every sort is stable, so indices are
+A negative `dim` counts from the end; a `dim` out of range raises ShapeError. Every sort is stable, so indices are
 deterministic.
 """
 
@@ -112,7 +112,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     x, axis = (at_least_1d(x), check_single_dim(dim, x, "median")) if dim is not None else (flatten_all(x), 0)
     size = x.shape[axis]
     check_nonempty_dim(x, axis, "median")
-    nan_count = ops.ne(x, x).sum(axis, keepdim=True)  # the number of nans, which sort last
+    nan_count = ops.ne(x, x).sum(axis, keepdim=True)  # nans sort last
     position = ops.where(nan_count > 0, size - nan_count, (size - 1) // 2)
     result = [ops.gather(y, position, dim=axis) for y in ops.sort(x, dim=axis)]
     if not (keepdim and input.ndim):

@@ -14,10 +14,10 @@ from minigrad.functional.views import select, slice_dim
 
 @register
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Split into views along `dim`: into chunks of an int size, of which the last may be smaller, or of listed sizes.
+    """Split into views along `dim`, of a single size (the last may be smaller) or of a list of sizes.
 
-    Unlike in PyTorch, the views can be modified in place. Raises ShapeError unless listed sizes sum to the
-    dimension's size.
+    Unlike in PyTorch, the views can be modified in place. Raises ShapeError unless a list of sizes sums
+    to the size of the dimension.
     """
     k = check_nonscalar_dim(tensor, dim, "split")
     total = tensor.shape[k]
@@ -56,7 +56,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @register(method=True)
 def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int] | Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Split into views along `dim`: into an int number of parts, or before each of a sequence of indices.
+    """Split into views along `dim`, into a number of parts (an int), or before each index in a sequence.
 
     Unless the size is divisible by the number of parts, the first parts are larger by one element. A 0-d tensor is
     interpreted as a number of parts, a 1-d tensor as a sequence of indices.

@@ -87,14 +87,14 @@ def _quantile(name: str, input: Any, q: Any, dim: int | None, keepdim: bool, int
 
 
 def _interpolate_sorted(rows: Tensor, positions: Tensor, interpolation: str) -> Tensor:
-    """Interpolate the sorted `rows` (…, n) at each fractional index `positions` (…, Q)."""
+    """Interpolate the sorted `rows` (…, n) at the fractional indices `positions` (…, Q)."""
     if interpolation in ("nearest", "lower", "higher"):
         positions = {"nearest": ops.round, "lower": ops.floor, "higher": ops.ceil}[interpolation](positions)
     lower, upper = (rounding(positions) for rounding in (ops.floor, ops.ceil))
     low, high = (ops.gather(rows, index.to(int64), dim=rows.ndim - 1) for index in (lower, upper))
     fraction = where(lower == upper, 0.0, 0.5) if interpolation == "midpoint" else positions - lower
     gap = high - low
-    interpolated = where(low == -inf, high - (1.0 - fraction) * gap, low + fraction * gap)  # start from the finite end
+    interpolated = where(low == -inf, high - (1.0 - fraction) * gap, low + fraction * gap)  # avoids -inf + inf
     result: Tensor = where(lower == upper, low, interpolated)
     return result
 

@@ -73,7 +73,7 @@ def setitem(self: Tensor, key: Any, value: Tensor | float) -> None:
 
 
 def _split_key(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
-    """Apply the basic parts of `key`. Return the resulting view, and its index tensors by dimension of the view."""
+    """Apply the basic indices in `key`. Return the resulting view, and a dict from its dimensions to index tensors."""
     key_parts = key if key.__class__ is tuple else (key,)
     if all(part.__class__ is int or part is None or part is ... or _is_plain_slice(part) for part in key_parts):
         return _index_basic(x, key_parts), {}
@@ -85,7 +85,7 @@ def _split_key(x: Tensor, key: Any) -> tuple[Tensor, dict[int, Tensor]]:
         )
     basic: list[Any] = []
     index_tensors: dict[int, Tensor] = {}
-    dims_indexed = 0  # dimensions of x indexed so far
+    dims_indexed = 0  # number of dimensions of x indexed so far
     for part in parts:
         dim = sum([not isinstance(item, int) for item in basic])
         items = [_ALL] * (x.ndim - index_count) if part is ... else [part]
@@ -115,14 +115,14 @@ def _index_basic(x: Tensor, key: tuple[Any, ...]) -> Tensor:
         return cast(Tensor, ops.index(x, key=key))
     except (IndexError, ValueError) as error:
         displayed_key = key[0] if len(key) == 1 else key
-        reason = str(error).removeprefix("an index is out of range: ")  # the prefix is not always true
+        reason = str(error).removeprefix("an index is out of range: ")  # the prefix may be wrong
         raise ShapeError(f"index: [{displayed_key!r}] is invalid for shape {x.shape}: {reason}.") from None
     except TypeError as error:
         raise DTypeError(f"index: {error}.") from None
 
 
 def _normalise_part(part: Any, x: Tensor) -> Any:
-    """Convert a part of a key of `x` to an int, a slice, None, `...`, or a tensor of int64 or bool."""
+    """Convert one item of a key of `x` to an int, a slice, None, `...`, or an int64 or bool tensor."""
     if part is None or part is ... or part.__class__ is int:
         return part
     if isinstance(part, slice):
@@ -148,14 +148,14 @@ def _normalise_part(part: Any, x: Tensor) -> Any:
 
 
 def _dims_indexed(part: Any) -> int:
-    """Return the number of dimensions that a part of a key indexes."""
+    """Return the number of dimensions indexed by one item of a key."""
     if isinstance(part, Tensor) and part.dtype is _BOOL:
         return part.ndim
     return int(part is not None and part is not ...)
 
 
 def _mask_to_indices(mask: Tensor, shape: Shape, dim: int) -> list[Tensor]:
-    """Convert a mask over the dimensions starting at `dim`, which have sizes `shape`, to one index tensor for each."""
+    """Convert a mask to one index tensor per masked dimension. `shape` contains the sizes from dimension `dim` on."""
     if mask.shape != shape[: mask.ndim]:
         raise ShapeError(
             f"index: the shape of the mask {mask.shape} at index {dim} does not match the shape of the indexed "
@@ -188,7 +188,7 @@ def _merge_dims(x: Tensor, dim: int, count: int) -> Tensor:
 
 
 def _prepare_value(value: Any, shape: Shape, dtype: DType) -> Any:
-    """Convert `value`, to be written to elements of shape `shape`, to a scalar or a tensor of that shape."""
+    """Convert `value`, which is assigned to indexed elements, to a scalar or to a tensor of their shape `shape`."""
     if not isinstance(value, Tensor):
         return convert_scalar("index", value, dtype)
     while value.ndim > len(shape) and value.shape[0] == 1:
@@ -208,10 +208,10 @@ def _can_broadcast(shape: Shape, target: Shape) -> bool:
 
 
 def check_index_range(name: str, index: Tensor, size: int, dim: int, from_end: bool = False) -> Tensor:
-    """Check that `index` is in range, and return it. If `from_end`, negative indices count from the end."""
+    """Return `index`, or raise ShapeError if it is out of range. If `from_end`, negative indices count from the end."""
     if not numel(index.shape):
         return index
-    if modes.values_read:  # elements cannot be read while tracing, so the kernels check
+    if modes.values_read:  # elements cannot be read while tracing, so the kernels check them
         return cast(Tensor, ops.where(index < 0, index + size, index)) if from_end else index
     low, high = int(index.amin()), int(index.amax())
     if high >= size or low < (-size if from_end else 0):
@@ -224,7 +224,7 @@ def check_index_range(name: str, index: Tensor, size: int, dim: int, from_end: b
 
 
 def renorm_rows(weight: Tensor, rows_index: Tensor, max_norm: float, norm_type: float) -> None:
-    """Renormalise, in place, the rows of `weight` at `rows_index` if their norm exceeds `max_norm`."""
+    """Scale the rows of `weight` at `rows_index` in place, so that their norm does not exceed `max_norm`."""
     from minigrad.functional.reduce import norm  # avoids a circular import
 
     with no_grad():

@@ -1,7 +1,7 @@
 """Views: functions that return a tensor sharing its input's memory, with PyTorch's signatures.
 
-Writes to a view modify its base, and its gradient flows there. A negative `dim` counts from the end. A `dim` or index
-out of range and mismatched sizes raise ShapeError.
+Writes to a view modify its base, and gradients of the view flow to the base. A negative `dim` counts from the end. A
+`dim` or index out of range and mismatched sizes raise ShapeError.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from minigrad.functional.checks import (
     parse_int_args,
 )
 
-__all__ = ["slice_dim"]  # for other modules; registered functions are public anyway
+__all__ = ["slice_dim"]  # used by other modules; registered functions are not listed
 
 _ALL = (slice(None),)
 
@@ -75,7 +75,7 @@ def _reshape_as(input: Tensor, other: Tensor) -> Tensor:
 
 @register(method=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Reshape the dimensions `start_dim` to `end_dim` into one."""
+    """Flatten the dimensions `start_dim` to `end_dim` into one."""
     x = check_tensor(input, "flatten")
     first, last = normalize_dim(start_dim, x.ndim, "flatten"), normalize_dim(end_dim, x.ndim, "flatten")
     if first > last:
@@ -93,7 +93,7 @@ def ravel(input: Tensor) -> Tensor:
 
 @register(method=True)
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """Return a view with dimension `dim` expanded to `sizes`, in which one -1 is inferred."""
+    """Return a view with dimension `dim` split into dimensions of `sizes`, in which one -1 is inferred."""
     k = check_nonscalar_dim(input, dim, "unflatten")
     inner = infer_shape(parse_int_args("unflatten", (sizes,)), input.shape[k], "unflatten")
     return _reshape_view(input, (*input.shape[:k], *inner, *input.shape[k + 1 :]))
@@ -291,7 +291,7 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
 
 @register(method=True)
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """Return a view of the diagonals over `dim1` and `dim2`, `offset` above the main one, as the last dimension."""
+    """Return a view whose last dimension is the diagonal of `dim1` and `dim2` that is `offset` above the main one."""
     x = check_tensor(input, "diagonal")
     first, second = check_distinct_dims(dim1, dim2, x.ndim, "diagonal")
     return cast(Tensor, ops.diagonal(x, offset=offset, dim1=first, dim2=second))
@@ -299,7 +299,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 @register_method("unfold")
 def _unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Return a view of all windows of `size` along `dimension`, one every `step`, in a new last dimension.
+    """Return a view of all windows of `size` along `dimension`, with stride `step`, in a new last dimension.
 
     Overlapping windows are read-only.
     """

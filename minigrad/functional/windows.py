@@ -32,7 +32,7 @@ def adaptive_windows(n: int, m: int) -> Windows:
 
 @lru_cache(maxsize=256)
 def averaging_rows(windows: Windows, counts: tuple[int, ...]) -> SparseRows:
-    """Return the matrix that sums each window and divides by its count."""
+    """Return the sparse matrix that divides the sum of each window by its count in `counts`."""
     return tuple((window, (1 / count,) * len(window)) for window, count in zip(windows, counts, strict=True))
 
 

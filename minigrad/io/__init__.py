@@ -1,4 +1,4 @@
-"""Save and load tensors: `save` writes safetensors, `load` reads safetensors and PyTorch's ``.pt``, never running code.
+"""Save tensors as safetensors, and load them from safetensors or PyTorch's ``.pt`` without executing code.
 
 The files are valid safetensors. Tensors are stored by name: ``{"model": {"layer.weight": …}}`` becomes
 ``model.layer.weight``. Everything that safetensors cannot represent is stored in the metadata, as strings:
@@ -54,7 +54,7 @@ def load(
 ) -> Any:
     """Load an object from the file `f`, with its tensors on the device `map_location` (default: the default device).
 
-    `f` is a path, or a file opened in binary mode for reading. It may be written by `save`, by another program as
+    `f` is a path, or a file opened in binary mode for reading. It was written by `save`, by another program as
     safetensors (a dict of tensors), or by ``torch.save`` of PyTorch 1.6 or later from dicts, lists and tuples of
     tensors, parameters, Python scalars and strings. The format is detected from the first bytes. The pickle in a
     ``.pt`` is interpreted as data, without executing code.
@@ -76,7 +76,7 @@ def load(
     data = read_all(f)
     if data.startswith(b"PK\x03\x04"):
         return archive.read(data, device, widen)
-    if data.startswith(b"\x80\x02\x8a\n"):  # protocol 2 and a 10-byte LONG1; no safetensors header is this long
+    if data.startswith(b"\x80\x02\x8a\n"):  # pickle protocol 2, 10-byte LONG1; not a valid safetensors length
         raise FileFormatError(
             "load: this is the legacy format of PyTorch before 1.6 (a plain pickle), which is not supported.\n"
             "  Convert it in PyTorch: torch.save(torch.load(old, weights_only=True), new)."

@@ -1,8 +1,9 @@
-"""Read the zip format of ``torch.save`` since PyTorch 1.6: an archive with a pickle and the bytes of each storage.
+"""Reader for the zip format that ``torch.save`` writes since PyTorch 1.6.
 
-``name/data.pkl`` is the pickle, ``name/data/0`` the bytes of storage 0, ``name/byteorder`` "little" or "big"; entries
-are uncompressed (pytorch/docs/source/notes/serialization.rst). A tensor is a storage, an offset, sizes and strides;
-tensors that share a storage in the file share it after loading.
+The archive contains a pickle, ``name/data.pkl``; the bytes of each storage, such as ``name/data/0``; and the byte
+order, "little" or "big", in ``name/byteorder``. Entries are uncompressed
+(pytorch/docs/source/notes/serialization.rst). A tensor consists of a storage, an offset, sizes and strides. Tensors
+that share a storage in the file also share it after loading.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ STORAGE_CODES = {
 
 
 class _Storage(NamedTuple):
-    """A storage of the file, as a 1-D tensor."""
+    """A storage in the file: its safetensors dtype code, and its elements as a 1-D tensor."""
 
     code: str
     elements: Tensor
@@ -59,7 +60,7 @@ def read(data: bytes, device: str, widen: bool) -> Any:
 
 
 class _ZipArchive:
-    """An open zip archive, and a cache of its storages."""
+    """An open zip archive, and a cache of the storages read from it."""
 
     def __init__(self, file: zipfile.ZipFile, size: int, device: str, widen: bool) -> None:
         self.file, self.device, self.widen = file, device, widen
@@ -80,7 +81,7 @@ class _ZipArchive:
         self.byte_order: Literal["<", ">"] = ">" if self._read_entry("byteorder", b"little") == b"big" else "<"
 
     def _read_entry(self, name: str, default: bytes | None = None) -> bytes:
-        """Read an entry, verifying its checksum."""
+        """Read an entry and verify its checksum. If the entry is missing, return `default` unless it is None."""
         entry = self.entries.get(self.root + name)
         if entry is None and default is not None:
             return default
@@ -132,7 +133,7 @@ def _rebuild_tensor(storage: Any, offset: Any, size: Any, stride: Any, *rest: An
     """Rebuild a tensor from its storage. `rest` is `requires_grad`, the backward hooks, and metadata flags.
 
     The flag "neg" means that the tensor is the negation of its storage, as for the imaginary part of a conjugate.
-    Hooks must be empty, because they would be functions.
+    Backward hooks are functions, which are not supported.
     """
     requires_grad, hooks, flags = (*rest, *(False, None, None)[len(rest) :])[:3]
     is_valid = type(storage) is _Storage and type(size) is tuple and type(stride) is tuple and len(rest) <= 3

@@ -53,7 +53,7 @@ def _replace_atomically(path: str, data: bytes) -> None:
     folder, name = os.path.split(path)
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    if not os.path.isdir(folder):  # report the path, not the temporary file
+    if not os.path.isdir(folder):  # the error names `path`, not the temporary file
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     temporary = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.tmp")
     try:

@@ -29,7 +29,7 @@ CODE_OF_DTYPE = {dtype: _dtype_code(dtype) for dtype in DTYPES.values()}
 SUPPORTED_DTYPES: dict[str, tuple[DType, Any]] = {
     code: (dtype, np.dtype(dtype.name)) for dtype, code in CODE_OF_DTYPE.items()
 }
-"""The supported dtypes by safetensors code."""
+"""Maps safetensors codes to the supported dtypes, as minigrad and NumPy dtypes."""
 WIDENED_DTYPES: dict[str, tuple[DType, Any]] = {
     "F16": (float32, np.dtype("f2")),
     "BF16": (float32, np.dtype("u2")),  # the upper 16 bits of a float32
@@ -38,7 +38,10 @@ WIDENED_DTYPES: dict[str, tuple[DType, Any]] = {
     "U16": (int32, np.dtype("u2")),
     "U32": (int64, np.dtype("u4")),
 }
-"""Unsupported dtypes by safetensors code, with the smallest supported dtype that represents all their values."""
+"""Maps safetensors codes of unsupported dtypes to the smallest supported dtype that represents all their values.
+
+The second item is the NumPy dtype in which the elements are read.
+"""
 UNSUPPORTED_NAMES = {
     "F16": "float16",
     "BF16": "bfloat16",
@@ -58,9 +61,9 @@ def code_itemsize(code: str) -> int | None:
 
 
 def decode_elements(data: bytes, code: str, name: str, widen: bool, order: Literal["<", ">"] = "<") -> Any:
-    """Return the elements in `data`, of dtype code `code`, as an array of a supported dtype, possibly a view of `data`.
+    """Decode bytes of dtype code `code` to an array of a supported dtype. The array may be a view of `data`.
 
-    Its dtype is NumPy's canonical instance, as other code compares dtypes by identity.
+    The dtype of the array is NumPy's canonical instance, because other code compares dtypes by identity.
 
     Raises DTypeError for unsupported dtypes, except those that `widen` converts.
     """
@@ -93,7 +96,7 @@ def encode(tree: Any, tensors: dict[str, Tensor]) -> bytes:
 
 
 def decode(data: bytes, device: str, widen: bool) -> tuple[Any, dict[str, Tensor]]:
-    """Parse safetensors bytes: return the tree, by default a dict of all tensors, and the tensors on device `device`.
+    """Parse safetensors bytes. Return the tree, by default a dict of all tensors, and the tensors on device `device`.
 
     Raises FileFormatError for other formats, and for a checksum mismatch.
     """

@@ -30,7 +30,7 @@ def _encode(x: Any, path: tuple[str, ...], tensors: dict[str, Tensor]) -> Any:
         name = ".".join(path) or "tensor"
         while (
             name in tensors or name == "__metadata__"
-        ):  # as in {"a.b": …, "a": {"b": …}}; safetensors reserves __metadata__
+        ):  # names may collide: {"a.b": …, "a": {"b": …}}; safetensors reserves __metadata__
             name += "_"
         tensors[name] = x
         return {"$tensor": name}
@@ -45,7 +45,7 @@ def _encode(x: Any, path: tuple[str, ...], tensors: dict[str, Tensor]) -> Any:
     if isinstance(x, list) or type(x) is tuple:
         items = [_encode(item, (*path, str(k)), tensors) for k, item in enumerate(x)]
         return items if isinstance(x, list) else {"$tuple": items}
-    if metadata := getattr(x, "_metadata", None):  # a state dict whose modules have versions
+    if metadata := getattr(x, "_metadata", None):  # a state dict that records module versions
         return {"$state": [_encode(dict(x), path, tensors), _encode(metadata, (*path, "_metadata"), tensors)]}
     if isinstance(x, Mapping):
         pairs = [(_check_key(key, path), _encode(one, (*path, str(key)), tensors)) for key, one in x.items()]
@@ -82,7 +82,7 @@ def _save_advice(x: Any) -> str:
 
 
 def unflatten_tree(tree: Any, tensors: Mapping[str, Tensor]) -> Any:
-    """Reverse `flatten_tree`. Raises FileFormatError for an invalid tree."""
+    """Rebuild the object that `flatten_tree` flattened. Raises FileFormatError for an invalid tree."""
     try:
         return _decode(tree, tensors)
     except (ArithmeticError, KeyError, TypeError, ValueError, RecursionError):

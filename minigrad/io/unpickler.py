@@ -1,9 +1,9 @@
-"""Safe unpickler for state dicts: it supports few opcodes, and never imports or calls anything that a file names.
+"""Safe unpickler for state dicts. It supports few opcodes, and never imports or calls an object named by a file.
 
 A pickle is a program for a stack machine. Its opcodes GLOBAL and REDUCE import and call any function of any module, so
 ``pickle.load`` executes arbitrary code of the file's author. Here GLOBAL only looks names up in an allowlist, and
-REDUCE only calls our own functions. ``pickletools``, which executes nothing, parses the opcodes; it and PEP 307
-describe their semantics.
+REDUCE only calls our own functions. The opcodes are parsed by ``pickletools``, which executes no code. Their semantics
+are described there and in PEP 307.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class UnsupportedPickleError(FileFormatError):
 
 
 class AllowedGlobal:
-    """An allowed global of a pickle. REDUCE may call it only if `call` is set."""
+    """A global that a pickle may refer to. REDUCE calls `call`, and raises if it is None."""
 
     __slots__ = ("call", "name")
 
@@ -37,10 +37,10 @@ def unpickle(
     persistent_load: Callable[[Any], Any],
     leaf_types: tuple[type, ...],
 ) -> Any:
-    """Unpickle `data`, with the allowed globals `allowed_globals`, and `persistent_load` to resolve persistent ids.
+    """Unpickle `data`. Only globals in `allowed_globals` may occur; `persistent_load` resolves persistent ids.
 
-    The result consists of dicts, lists, tuples, Python scalars, strings, None and `leaf_types`. Raises Refused
-    otherwise.
+    The result may contain only dicts, lists, tuples, Python scalars, strings, None and objects of `leaf_types`. Raises
+    UnsupportedPickleError otherwise.
     """
     unpickler = _Unpickler(allowed_globals, persistent_load)
     try:
@@ -49,7 +49,7 @@ def unpickle(
     except MinigradError:
         raise
     except (ArithmeticError, DeprecationWarning, LookupError, RecursionError, TypeError, ValueError) as error:
-        # a DeprecationWarning, if warnings are errors: an invalid escape sequence in a string
+        # If warnings are errors, an invalid escape sequence in a string raises a DeprecationWarning.
         raise UnsupportedPickleError(
             f"load: the pickle in this file is truncated or corrupt: {type(error).__name__}: {error}."
         ) from None
@@ -60,7 +60,7 @@ def unpickle(
 
 
 def _check_types(result: Any, allowed_types: tuple[type, ...]) -> None:
-    """Raise Refused if `result` contains an object of another type, such as a global that was not called."""
+    """Raise UnsupportedPickleError if `result` contains another type, such as a global that was not called."""
     visited, pending = set(), [result]
     while pending:
         x = pending.pop()
@@ -85,7 +85,7 @@ _IGNORED_OPCODES = {"PROTO", "FRAME", "STOP"}
 
 
 class _Unpickler:
-    """Pickle virtual machine: the stack, the positions of marks, and the memo."""
+    """Virtual machine for pickles, with a stack, the positions of marks, and a memo."""
 
     def __init__(self, allowed_globals: Mapping[str, AllowedGlobal], persistent_load: Callable[[Any], Any]) -> None:
         self.allowed_globals = allowed_globals
@@ -132,7 +132,7 @@ class _Unpickler:
         self.marks.append(len(self.stack))
 
     def _pop_from(self, start: int) -> list[Any]:
-        """Pop and return everything on the stack from position `start` on."""
+        """Pop and return the items of the stack from position `start` to the top."""
         if not 0 <= start <= len(self.stack):
             raise IndexError("unpickling stack underflow")
         items = self.stack[start:]
@@ -161,7 +161,7 @@ class _Unpickler:
         for key, value in zip(pairs[::2], pairs[1::2], strict=True):
             if type(key) not in (str, int, float, bool, type(None)):
                 raise UnsupportedPickleError(f"load: a dict in this file has {describe_type(key)} as a key.")
-            if type(key) is int and not -(2**63) <= key < 2**63:  # unlimited hash collisions: denial of service
+            if type(key) is int and not -(2**63) <= key < 2**63:  # larger ints permit denial of service by collisions
                 raise UnsupportedPickleError(
                     "load: a dict in this file has an integer key that does not fit in 64 bits."
                 )
@@ -202,7 +202,7 @@ class _Unpickler:
         self.stack.append(function.call(*arguments))
 
     def _build(self, _: Any) -> None:
-        """Discard the attributes of a state dict: the module versions, which are not needed."""
+        """Discard the attributes of a state dict. They contain the module versions, which are not needed."""
         self._pop_from(len(self.stack) - 1)
         self._top(dict)
 

@@ -1,8 +1,8 @@
-"""Checks for the exercises of the lessons, which explain what is wrong with an answer.
+"""Checks for the exercises of the lessons. A check explains what is wrong with an answer.
 
 An exercise is a function that raises `Wrong` with an explanation for a wrong answer, and `NotYet` for a blank one. The
-exercises of a lesson are in the module with the lesson's number. To add an exercise, define it in that module, with an
-explanation of the right answer.
+exercises of a lesson are defined in the module with the lesson's number. To add an exercise, define it in that module,
+with an explanation of the right answer.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ __all__ = [
 
 
 class Exercise(NamedTuple):
-    """An exercise: `check` raises for an answer that is not right; `explanation` explains the right answer."""
+    """An exercise. `check` raises an exception unless the answer is right; `explanation` explains the right answer."""
 
     check: Callable[[Any], None]
     explanation: str
@@ -60,7 +60,7 @@ class NotYet(Exception):
 
 
 EXERCISES: dict[str, Exercise] = {}
-"""All exercises by number, such as "01.1": lesson, dot, exercise."""
+"""Maps exercise numbers to exercises. The number of exercise 1 in lesson 01 is "01.1"."""
 
 
 def exercise(number: str, explanation: str) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
@@ -84,7 +84,7 @@ def check_filled(answer: Any) -> None:
 
 
 def call(function: Any, *arguments: Any) -> Any:
-    """Call the learner's function. Raises Wrong if it is not callable, NotYet if it returns nothing."""
+    """Call the learner's function. Raises Wrong if it is not callable, NotYet if it returns None or `...`."""
     if not callable(function):
         raise Wrong(f"this is a {type(function).__name__}, not a function. Give the function itself, do not call it.")
     try:
@@ -99,7 +99,7 @@ def call(function: Any, *arguments: Any) -> Any:
 
 
 def call_on_shapes(function: Any, *arguments: Any, hint: str = "") -> Any:
-    """Call the learner's function as `call` does, but report a ShapeError as a wrong answer, with `hint`."""
+    """Call the learner's function with `call`. If it raises a ShapeError, raise Wrong with `hint`."""
     try:
         return call(function, *arguments)
     except ShapeError as error:
@@ -117,7 +117,7 @@ def as_number(x: Any, name: str) -> float:
 
 
 def as_numbers(x: Any, names: Sequence[str], name: str) -> list[float]:
-    """Convert a sequence with one number per name to floats."""
+    """Convert a sequence of numbers, one for each of `names`, to floats."""
     if not isinstance(x, Sequence) or isinstance(x, str) or len(x) != len(names):
         type_name = type(x).__name__ + (f" of {len(x)}" if isinstance(x, Sequence) else "")
         raise Wrong(f"{name} should be {len(names)} numbers ({', '.join(names)}), and this is a {type_name}.")
@@ -129,9 +129,9 @@ def is_close(x: float, y: float) -> bool:
 
 
 def compare(name: str, answer: Any, expected: float, mistakes: Mistakes = (), sign_hint: str = "") -> None:
-    """Raise `Wrong` if `answer` is not close to `expected`, with the most specific explanation.
+    """Raise `Wrong`, with the most specific explanation, if `answer` is not close to `expected`.
 
-    `sign_hint` explains the sign.
+    `sign_hint` is added to the explanation of a wrong sign.
     """
     value = as_number(answer, name)
     if is_close(value, expected):
@@ -150,7 +150,7 @@ def compare(name: str, answer: Any, expected: float, mistakes: Mistakes = (), si
 
 
 def check_keys(answer: Any, *names: str, prefix: str = "") -> None:
-    """Raise `Wrong` unless `answer` is a dict with the keys `names`; `prefix` describes a missing key."""
+    """Raise `Wrong` unless `answer` is a dict with the keys `names`. The message lists missing keys after `prefix`."""
     if not isinstance(answer, Mapping):
         shown = ", ".join(f'"{name}": …' for name in names)
         raise Wrong(f"the answer should be a dict, {{{shown}}}, and this is a {type(answer).__name__}.")
@@ -159,7 +159,7 @@ def check_keys(answer: Any, *names: str, prefix: str = "") -> None:
 
 
 def compare_gradient(answer: Any, expected: Mapping[str, float], mistakes: Mapping[str, Mistakes]) -> None:
-    """Compare `answer`, a dict, with the expected derivative of y with respect to each name."""
+    """Raise `Wrong` unless the dict `answer` contains the expected derivative of y with respect to each name."""
     check_keys(answer, *expected, prefix="the slope by ")
     for name, derivative in expected.items():
         sign_hint = f"If {name} goes up, y goes {'up' if derivative > 0 else 'down'}."
@@ -167,9 +167,9 @@ def compare_gradient(answer: Any, expected: Mapping[str, float], mistakes: Mappi
 
 
 def compare_flags(answer: Any, expected: Mapping[str, tuple[bool, str]], if_true: str, if_false: str) -> None:
-    """Raise `Wrong` unless `answer` has the right bool for each name.
+    """Raise `Wrong` unless `answer` maps each name to the expected bool.
 
-    `if_true` and `if_false` state the correct answer.
+    The message states the correct answer with `if_true` or `if_false`.
     """
     for name, (flag, why) in expected.items():
         if answer[name] not in (True, False):
@@ -218,9 +218,9 @@ def as_array(x: Any, shape: Sequence[int], name: str) -> Any:
 def compare_arrays(
     name: str, answer: Any, expected: Any, mistakes: Iterable[tuple[Any, str]] = (), sign_hint: str = ""
 ) -> None:
-    """Compare arrays of equal shape as `compare` does.
+    """Raise `Wrong` unless `answer` is close to the array `expected`, like `compare` for numbers.
 
-    `answer` is converted by `as_array`; the others are NumPy arrays.
+    `answer` is converted by `as_array`. `expected` and the wrong values in `mistakes` are NumPy arrays.
     """
     import numpy as np
 
@@ -249,7 +249,7 @@ def compare_arrays(
 
 
 def compare_shaped(name: str, answer: Any, expected: Any, mistakes: ArrayMistakes, sign_hint: str = "") -> None:
-    """Compare arrays as `compare_arrays` does, but allow `mistakes` of other shapes."""
+    """Compare arrays like `compare_arrays`, but allow wrong values in `mistakes` with other shapes."""
     import numpy as np
 
     array = answer.detach().numpy() if hasattr(answer, "detach") else answer

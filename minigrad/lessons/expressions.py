@@ -21,7 +21,7 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
 
 
 def evaluate(expression: ast.expr, names: Mapping[str, Any]) -> Any:
-    """Evaluate `expression`, of constants, operators, comparisons, `names`, and their attributes and calls.
+    """Evaluate an expression that contains constants, operators, comparisons, `names`, attributes and calls.
 
     >>> evaluate(ast.parse("-a / (1 + abs(a))", mode="eval").body, {"a": 3.0, "abs": abs})
     -0.75

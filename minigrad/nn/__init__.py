@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad.core.packages import explain_import_errors
 from minigrad.nn import scalar as scalar
 
-if TYPE_CHECKING:  # imported lazily by `__getattr__`: tensors need NumPy
+if TYPE_CHECKING:  # imported lazily by `__getattr__`, because tensors need NumPy
     from minigrad.nn import functional as functional
     from minigrad.nn import init as init
     from minigrad.nn import utils as utils

@@ -144,7 +144,7 @@ class Softplus(UnaryFunctionModule, of="softplus"):
 
 
 class _Shrink(UnaryFunctionModule):
-    """Base class of functions that map small values to 0."""
+    """Base class of shrinkage functions, which map small values to 0."""
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__(lambd=lambd)
@@ -158,7 +158,7 @@ class Softshrink(_Shrink, of="softshrink"):
 
 
 class Hardshrink(_Shrink, of="hardshrink"):
-    """Returns ``x``, or 0 within [-lambd, lambd]."""
+    """Returns ``x`` outside of [-lambd, lambd], else 0."""
 
 
 class GLU(UnaryFunctionModule, of="glu"):
@@ -169,7 +169,7 @@ class GLU(UnaryFunctionModule, of="glu"):
 
 
 class _NoSettings(UnaryFunctionModule):
-    """Base class of functions without settings."""
+    """Base class of activations without settings."""
 
     _settings = ()
 
@@ -186,7 +186,7 @@ class Tanhshrink(_NoSettings, of="tanhshrink"):
 
 
 class LogSigmoid(_NoSettings, of="logsigmoid"):
-    """The logarithm of the sigmoid, ``log(sigmoid(x))``, numerically stable."""
+    """Logarithm of the sigmoid, ``log(sigmoid(x))``, computed in a numerically stable way."""
 
 
 class Sigmoid(_NoSettings, of="sigmoid"):
@@ -200,7 +200,7 @@ class Tanh(_NoSettings, of="tanh"):
 class PReLU(Module):
     """Parametric rectified linear unit: ``x`` if positive, else ``weight x``. He et al. 2015.
 
-    The weight is learned. It has `num_parameters` elements: a single one, or one per channel.
+    The learned weight has `num_parameters` elements: one for all channels, or one per channel.
     """
 
     weight: Parameter
@@ -220,7 +220,7 @@ class PReLU(Module):
 
 
 class _AlongDim(UnaryFunctionModule):
-    """Base class of functions along one dimension."""
+    """Base class of activations that are computed along one dimension."""
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__(dim=dim)
@@ -231,7 +231,7 @@ class Softmax(_AlongDim, of="softmax"):
 
 
 class LogSoftmax(_AlongDim, of="log_softmax"):
-    """The logarithm of the softmax along `dim`, ``log(softmax(x))``, numerically stable."""
+    """Logarithm of the softmax along `dim`, ``log(softmax(x))``, computed in a numerically stable way."""
 
 
 class Softmin(_AlongDim, of="softmin"):

@@ -21,17 +21,18 @@ from minigrad.nn.linear import Linear
 from minigrad.nn.module import Module, Parameter
 
 __all__ = ["MultiheadAttention"]
-__path__: list[str] = []  # no submodules: `pytorch.modules` reports imports of missing ones
+__path__: list[str] = []  # no submodules; `pytorch.import_hooks` handles imports of missing submodules
 
 
 class MultiheadAttention(Module):
     """Multi-head attention: `num_heads` scaled dot-product attentions over slices of E, and an output projection.
 
     ``forward(query, key, value)`` takes inputs (L, N, E), (S, N, kdim) and (S, N, vdim), with N first if `batch_first`,
-    or all without N. It returns the output, (L, N, E), and the weights, (N, L, S), averaged over heads unless
-    `average_attn_weights` is False, or None without `need_weights`. Parameters have PyTorch's names and initialisation:
-    one `in_proj_weight`, (3 E, E), or three if `kdim` or `vdim` differ from E. `add_bias_kv` appends a learned key and
-    value, `add_zero_attn` zeros. Raises ShapeError for mismatched sizes.
+    or unbatched inputs without N. It returns the output, (L, N, E), and the attention weights, (N, L, S). The weights
+    are averaged over heads unless `average_attn_weights` is False; they are None if `need_weights` is False. Parameters
+    have PyTorch's names and initialisation: one `in_proj_weight`, (3 E, E), or three weights if `kdim` or `vdim` is
+    not E. `add_bias_kv` appends a learned key and value, `add_zero_attn` a key and value of zeros. Raises ShapeError
+    for mismatched sizes.
 
     >>> import minigrad as mg
     >>> attention = mg.nn.MultiheadAttention(8, num_heads=2, batch_first=True)
@@ -86,7 +87,7 @@ class MultiheadAttention(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Sample the matrices again, and reset the biases to 0."""
+        """Resample the weights, and reset the biases of the projections to 0."""
         for name in ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight"):
             if getattr(self, name) is not None:
                 init.xavier_uniform_(getattr(self, name))
@@ -111,7 +112,7 @@ class MultiheadAttention(Module):
         """Return the attention output and weights.
 
         `key_padding_mask` is (N, S), `attn_mask` (L, S) or (N · heads, L, S). `is_causal` is a hint that `attn_mask`,
-        which is still required, is from `Transformer.generate_square_subsequent_mask`.
+        which is still required, is the mask of `Transformer.generate_square_subsequent_mask`.
         """
         if is_causal and attn_mask is None:
             raise ShapeError(
@@ -156,7 +157,7 @@ class MultiheadAttention(Module):
             )
 
     def _in_projection(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Project query, key and value, in one product if they are the same tensor."""
+        """Project query, key and value, in a single matrix product if they are the same tensor."""
         if self.in_proj_weight is not None and query is key and key is value:
             q, k, v = split_with_concat_grad(F.linear(query, self.in_proj_weight, self.in_proj_bias), 3)
             return q, k, v
@@ -208,7 +209,7 @@ class MultiheadAttention(Module):
 
 
 def _to_float_mask(mask: Tensor, scores: Tensor) -> Tensor:
-    """Convert a mask to a float mask that is added to the scores: -inf where a bool mask is True."""
+    """Convert a mask to a float mask to add to the scores. A bool mask is converted to -inf where it is True."""
     if mask.dtype is as_dtype(bool):
         return F.where(mask, float("-inf"), scores.new_zeros(()))
     if not mask.dtype.is_floating_point:
@@ -219,7 +220,7 @@ def _to_float_mask(mask: Tensor, scores: Tensor) -> Tensor:
 
 
 def _attend_with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> tuple[Tensor, Tensor]:
-    """Compute `functional.scaled_dot_product_attention`, and return the attention weights too."""
+    """Compute `functional.scaled_dot_product_attention`. Return the output and the attention weights."""
     scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)
     weights = F.softmax(scores if mask is None else scores + mask, -1)
     weights = F.dropout(weights, dropout)

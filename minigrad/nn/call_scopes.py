@@ -1,6 +1,6 @@
-"""Locations in a model: scopes opened by module calls, and notes with the location added to errors.
+"""Open scopes for module calls, and add the location in the model to errors.
 
-A location is named by its attribute path from the outermost called module, as in ``state_dict``: "blocks.0.attention".
+A location is the attribute path from the outermost called module, such as "blocks.0.attention", as in ``state_dict``.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ __all__ = ["add_location_note", "is_observed", "module_scope", "record_call"]
 
 class _ModuleStack(threading.local):
     def __init__(self) -> None:
-        self.paths: dict[int, str] = {}  # path by id, for submodules of the outermost running module
-        self.enclosing: tuple[str, ...] = ()  # the paths of the running modules, outermost first
+        self.paths: dict[int, str] = {}  # maps ids of submodules of the outermost running module to paths
+        self.enclosing: tuple[str, ...] = ()  # paths of the running modules, outermost first
 
 
 _module_stack = _ModuleStack()
@@ -34,9 +34,9 @@ def is_observed() -> bool:
 
 @contextmanager
 def module_scope(module: Any) -> Iterator[None]:
-    """Open a scope for one call of `module`, named by its path in the enclosing module, or else by its class.
+    """Open a scope for one call of `module`, named after its path in the enclosing module, or else its class.
 
-    Unlabelled parameters of the module itself are labelled with their path.
+    Parameters of the module itself that have no label are labelled with their path.
     """
     for listener in modes.module_called:
         listener.module_called(module)
@@ -64,7 +64,7 @@ def module_scope(module: Any) -> Iterator[None]:
 def record_call(module: Any, inputs: Any, result: Any) -> None:
     """Mark the graph nodes of `result` as outputs of a call of `module`, and record the nodes of its `inputs`.
 
-    Graph drawings can then show the call even if no tracer was active. No tensor is kept alive.
+    Graph drawings can then show the call even if no tracer was active. No reference to a tensor is kept.
     """
     input_nodes = [*_iter_nodes(inputs)]
     for node in _iter_nodes(result):
@@ -81,7 +81,7 @@ def _iter_nodes(x: Any) -> Iterator[Any]:
 
 
 def add_location_note(module: Any, error: MinigradError) -> None:
-    """Add a note to `error`, raised in `module`, with its location in the model; enclosing modules extend it."""
+    """Add a note with the location in the model to `error`. Each enclosing `module` extends the location."""
     modules = error.__dict__.setdefault("minigrad_modules", [])
     notes = error.__dict__.setdefault("__notes__", [])
     if modules:

@@ -45,7 +45,7 @@ class _IndexedContainer(Module):
         return self._modules[_key_at(type(self).__name__, index, len(self))]
 
     def _from_modules(self, modules: list[Any]) -> Any:
-        """Create a container of the same type."""
+        """Create a container of the same type that contains `modules`."""
         return type(self)(modules)  # type: ignore[call-arg]
 
     def __setitem__(self, index: int, module: Module) -> None:
@@ -57,7 +57,7 @@ class _IndexedContainer(Module):
         self._replace_all(modules)
 
     def _replace_all(self, modules: Sequence[Any]) -> None:
-        for k, module in enumerate(modules):  # before any is removed
+        for k, module in enumerate(modules):  # check all modules before removing any
             self._check_child(module, f"{type(self).__name__}: {k}")
         self._modules.clear()
         self._modules.update({str(k): module for k, module in enumerate(modules)})
@@ -77,21 +77,21 @@ class _IndexedContainer(Module):
         return self
 
     def insert(self: Self, index: int, module: Module) -> Self:
-        """Insert a module before `index`, renumbering those after it."""
+        """Insert a module before `index`, and renumber the modules after it."""
         modules = list(self)
         modules.insert(index, module)
         self._replace_all(modules)
         return self
 
     def pop(self, index: int) -> Any:
-        """Remove and return the module at `index`, renumbering those after it."""
+        """Remove and return the module at `index`, and renumber the modules after it."""
         module = self[index]
         del self[index]
         return module
 
 
 class Sequential(_IndexedContainer):
-    """A sequence of modules: each receives the output of the previous one. A dict argument names the modules.
+    """A sequence of modules, each applied to the output of the previous module. A dict argument names the modules.
 
     >>> import minigrad as mg
     >>> model = mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.ReLU(), mg.nn.Linear(8, 3))
@@ -159,7 +159,7 @@ class Sequential(_IndexedContainer):
 
 
 class ModuleList(_IndexedContainer):
-    """A list of modules, without a `forward`: ``for block in self.blocks: x = block(x)``."""
+    """A list of modules without a `forward` method, used as in ``for block in self.blocks: x = block(x)``."""
 
     _folds = True
 
@@ -241,7 +241,7 @@ class ModuleDict(_NamedContainer):
         self.add_module(key, module)
 
     def update(self, modules: Any) -> None:
-        """Add the modules of a mapping or an iterable of pairs."""
+        """Add modules from a mapping or an iterable of (key, module) pairs."""
         new_items = list(modules.items() if hasattr(modules, "items") else modules)
         for name, module in new_items:
             self._check_child(module, f"ModuleDict: {name}")
@@ -305,7 +305,7 @@ class ParameterDict(_NamedContainer):
         self.register_parameter(key, None if value is None else _as_parameter("ParameterDict", value))
 
     def update(self, parameters: Any) -> None:
-        """Add the parameters of a mapping or an iterable of pairs."""
+        """Add parameters from a mapping or an iterable of (key, parameter) pairs."""
         for name, value in parameters.items() if hasattr(parameters, "items") else parameters:
             self[name] = value
 
@@ -325,7 +325,7 @@ class ParameterDict(_NamedContainer):
         return self
 
     def copy(self) -> ParameterDict:
-        """Return another dict of the same parameters."""
+        """Return a new `ParameterDict` with the same parameters."""
         return ParameterDict(dict(self.items()))
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -333,7 +333,7 @@ class ParameterDict(_NamedContainer):
         return self._parameters.get(key, default)
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """Return the parameter `key`, set to `default` if it is missing."""
+        """Return the parameter `key`. If it is missing, set it to `default` first."""
         if key not in self:
             self[key] = default
         return self[key]
@@ -343,7 +343,7 @@ class ParameterDict(_NamedContainer):
         return self._parameters.popitem()
 
     def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
-        """Return another dict that maps each of `keys` to `default`."""
+        """Return a new `ParameterDict` that maps each of `keys` to `default`."""
         return ParameterDict(dict.fromkeys(keys, default))
 
     def extra_repr(self) -> str:

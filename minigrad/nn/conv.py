@@ -1,4 +1,4 @@
-"""Convolution layers. The computations are in `minigrad.functional.conv`; a size is an int, or one per dimension."""
+"""Convolution layers, computed by `minigrad.functional.conv`. A size is an int, or a tuple of one int per dimension."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    """Base class of convolutions. `weight` is (out, in / groups, *kernel); transposed, (in, out / groups, *kernel)."""
+    """Base class of convolutions.
+
+    `weight` is (out, in / groups, *kernel), or (in, out / groups, *kernel) if `transposed`.
+    """
 
     dims: int
     transposed = False
@@ -75,7 +78,7 @@ class _ConvNd(Module):
         draw_bias(self.bias, self.weight)
 
     def _padding_per_side(self) -> list[int]:
-        """Return the padding before and after each dimension, last dimension first, as for `functional.pad`."""
+        """Return the padding before and after each dimension, last dimension first, for `functional.pad`."""
         if self.padding == "valid":
             return [0] * (2 * self.dims)
         if self.padding == "same":
@@ -98,7 +101,7 @@ class _ConvNd(Module):
         return result
 
     def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
-        """Return the output_padding that yields `output_size`, whose leading dimensions are ignored."""
+        """Return the output padding that yields the requested `output_size`, ignoring its leading dimensions."""
         name = type(self).__name__
         requested = to_int_tuple(tuple(output_size)[-self.dims :], self.dims, name, "output_size")
         dimensions = zip(
@@ -147,8 +150,8 @@ class Conv2d(_ConvNd):
     """Applies a 2D convolution to (N, in, H, W) or (in, H, W): see `functional.conv2d`.
 
     `weight` is (out, in / groups, kH, kW), `bias` (out,); both are initialised from U(-k, k), where
-    k = 1 / sqrt(in / groups · kH · kW). `padding_mode` is "zeros" or one of `functional.pad`. Raises ShapeError unless
-    `groups` divides both channel counts, ArgumentError for unknown options.
+    k = 1 / sqrt(in / groups · kH · kW). `padding_mode` is "zeros" or a mode of `functional.pad`. Raises ShapeError
+    unless `groups` divides both channel counts, ArgumentError for unknown options.
 
     >>> import minigrad as mg
     >>> layer = mg.nn.Conv2d(3, 16, 3, padding="same", padding_mode="reflect")
@@ -163,7 +166,7 @@ class Conv2d(_ConvNd):
 
 
 class _ConvTransposeNd(_ConvNd):
-    """Base class of transposed convolutions: they order their arguments differently and pad with zeros only."""
+    """Base class of transposed convolutions. The order of arguments differs, and only zero padding is supported."""
 
     transposed = True
 
@@ -200,7 +203,7 @@ class ConvTranspose1d(_ConvTransposeNd):
     dims = 1
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """Compute the output; `output_size` resolves the ambiguity of its size."""
+        """Compute the output. `output_size` selects one of its possible sizes."""
         return self._transposed_forward(F.conv_transpose1d, input, output_size)
 
 
@@ -217,5 +220,5 @@ class ConvTranspose2d(_ConvTransposeNd):
     dims = 2
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """Compute the output; `output_size`, (height, width), resolves the ambiguity of its size."""
+        """Compute the output. `output_size`, (height, width), selects one of its possible sizes."""
         return self._transposed_forward(F.conv_transpose2d, input, output_size)

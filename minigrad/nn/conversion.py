@@ -17,7 +17,7 @@ Self = TypeVar("Self", bound="ConversionMixin")
 
 
 class ConversionMixin:
-    """Mixin of `Module` that moves and converts its parameters and buffers, and those of its children."""
+    """Mixin of `Module` that moves and converts the parameters and buffers of a module and its children."""
 
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
@@ -27,9 +27,9 @@ class ConversionMixin:
         raise NotImplementedError
 
     def _apply(self: Self, fn: Callable[[Tensor], Tensor]) -> Self:
-        """Apply `fn` to each parameter, its gradient and each buffer.
+        """Apply `fn` to each parameter, its gradient and each buffer, of this module and its children.
 
-        A subclass that stores tensors elsewhere may override it.
+        A subclass that stores other tensors may override this method.
         """
         for module in self.children():
             module._apply(fn)
@@ -45,10 +45,10 @@ class ConversionMixin:
     def to(
         self: Self, *targets: Any, dtype: DType | None = None, device: str | None = None, non_blocking: bool = False
     ) -> Self:
-        """Move the module to a device and convert its floating-point tensors to a dtype, or both to those of a tensor.
+        """Move the module to a device, and convert its floating-point tensors to a dtype.
 
-        Works in place: the parameters remain the same tensors, so an optimizer stays valid. Raises DTypeError for a
-        dtype that is not floating point, DeviceError for an unavailable device.
+        A tensor argument specifies both. The parameters are modified in place, so an optimizer stays valid. Raises
+        DTypeError for a dtype that is not floating point, DeviceError for an unavailable device.
         """
         for target in targets:
             if isinstance(target, Tensor):

@@ -1,4 +1,4 @@
-"""Dropout layers: they zero random elements or channels in training, and are the identity in evaluation mode."""
+"""Dropout layers, which zero random elements or channels in training and are the identity in evaluation mode."""
 
 from __future__ import annotations
 

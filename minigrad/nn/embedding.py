@@ -1,4 +1,4 @@
-"""Embedding tables: rows looked up by index, singly or in bags."""
+"""Embedding layers, which look up rows of a table by index, individually or in bags."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _EmbeddingBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Sample all rows again."""
+        """Resample all rows, except that the row at `padding_idx` is 0."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():
@@ -47,7 +47,7 @@ class _EmbeddingBase(Module):
 
 
 class Embedding(_EmbeddingBase):
-    """Looks up rows of `weight`, (num_embeddings, embedding_dim), by index: from (…) to (…, embedding_dim).
+    """Looks up rows of `weight`, (num_embeddings, embedding_dim), at indices (…). Returns (…, embedding_dim).
 
     Rows are initialised from N(0, 1); the row at `padding_idx` is 0 and receives no gradient. For `max_norm`,
     `norm_type` and `scale_grad_by_freq` see `functional.embedding`. Raises ShapeError if `padding_idx` is out of range,
@@ -86,7 +86,7 @@ class Embedding(_EmbeddingBase):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Embedding:
-        """Create an embedding from the rows of a matrix. They are trainable unless `freeze`."""
+        """Create an embedding with the matrix `embeddings` as weight, which is trainable unless `freeze`."""
         rows, size = _matrix_shape(embeddings)
         module = cls(rows, size, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
         module.weight = Parameter(embeddings, not freeze)
@@ -145,7 +145,7 @@ class EmbeddingBag(_EmbeddingBase):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> EmbeddingBag:
-        """Create an embedding from the rows of a matrix. They are trainable unless `freeze`."""
+        """Create an embedding with the matrix `embeddings` as weight, which is trainable unless `freeze`."""
         rows, size = _matrix_shape(embeddings)
         options = (max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx)
         module = cls(rows, size, *options)

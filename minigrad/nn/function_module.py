@@ -12,7 +12,7 @@ __all__ = ["FunctionModule", "UnaryFunctionModule"]
 
 
 class FunctionModule(Module):
-    """Base class of modules that pass their settings, stored as attributes, to a function as keyword arguments.
+    """Base class of modules that apply a function, with settings stored as attributes and passed by keyword.
 
     A subclass names the function, and its ``__init__`` declares the settings and their defaults:
 
@@ -25,9 +25,9 @@ class FunctionModule(Module):
     """
 
     applies: ClassVar[str]
-    """The name of the function in `minigrad.functional`, looked up at each call."""
+    """Name of the function in `minigrad.functional`. It is looked up at each call."""
     _settings: tuple[str, ...]
-    _repr_settings: ClassVar[tuple[str, ...] | None] = None  # the settings that `extra_repr` shows; all if None
+    _repr_settings: ClassVar[tuple[str, ...] | None] = None  # names of the settings in `extra_repr`; None for all
 
     def __init_subclass__(cls, of: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -41,11 +41,11 @@ class FunctionModule(Module):
             setattr(self, name, x)
 
     def _kwargs(self) -> dict[str, Any]:
-        """Return the current settings by name."""
+        """Return the current settings as keyword arguments."""
         return {name: getattr(self, name) for name in self._settings}
 
     def extra_repr(self) -> str:
-        """Return the settings; `inplace` only if it is set."""
+        """Format the settings. `inplace` is included only if it is True."""
         names = self._settings if self._repr_settings is None else self._repr_settings
         return ", ".join(f"{name}={x!r}" for name in names if (x := getattr(self, name)) or name != "inplace")
 

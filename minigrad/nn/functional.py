@@ -6,7 +6,7 @@ from minigrad import functional
 from minigrad.functional import *  # noqa: F403 -- an alias
 
 __all__ = functional.__all__
-__path__: list[str] = []  # no submodules: `pytorch.import_hooks` reports imports of missing ones
+__path__: list[str] = []  # no submodules; `pytorch.import_hooks` handles imports of missing submodules
 
 
 def __getattr__(name: str) -> Any:

@@ -19,7 +19,7 @@ Hook = tuple[Callable[..., Any], bool]
 
 
 class ModuleHooks:
-    """The hooks of one module by kind, each with a flag for keyword arguments."""
+    """The hooks of one module by kind. Each hook has a flag for whether it receives keyword arguments."""
 
     def __init__(self) -> None:
         self.before: dict[Any, Hook] = {}
@@ -40,7 +40,7 @@ def add_hook(hooks: dict[Any, Hook], hook: Callable[..., Any], with_kwargs: bool
 
 
 def call_with_hooks(module: Any, hooks: ModuleHooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call the `forward` of `module` between its hooks, and return the output."""
+    """Run the forward pre-hooks, `forward` and the forward hooks of `module`, and return the output."""
     for hook, with_kwargs in tuple(hooks.before.values()):
         result = hook(module, args, kwargs) if with_kwargs else hook(module, args)
         if result is not None and with_kwargs:
@@ -97,7 +97,7 @@ class _BackwardHookCall:
             result = hook(self._module, outputs)
             outputs = outputs if result is None else _as_tuple(result)
         self._outputs = outputs
-        if not self._inputs_require_grad:  # no input requires a gradient
+        if not self._inputs_require_grad:  # otherwise `_on_input_gradients` runs the hooks
             self._run_backward_hooks((None,) * self._num_inputs)
         return [outputs[k] for k in indices]
 
@@ -113,7 +113,7 @@ class _BackwardHookCall:
 
 
 def _scatter(gradients: Any, indices: list[int], count: int) -> tuple[Any, ...]:
-    """Return `count` items: the gradients at the indices `indices`, None elsewhere."""
+    """Return a tuple of length `count` with the gradients at `indices` and None elsewhere."""
     scattered: list[Any] = [None] * count
     for k, gradient in zip(indices, gradients, strict=True):
         scattered[k] = gradient
@@ -125,12 +125,12 @@ def _as_tuple(x: Any) -> tuple[Any, ...]:
 
 
 def is_backward_hook(function: Any) -> bool:
-    """Whether a `Function` of the graph only calls a module's backward hooks."""
+    """Return whether a `Function` in the graph is the identity that calls a module's backward hooks."""
     return function is _BackwardHook
 
 
 class _BackwardHook(Function):
-    """Identity function that passes its gradients through `backward_fn`, which may replace them."""
+    """Identity function whose backward pass calls `backward_fn`, which may replace the gradients."""
 
     @staticmethod
     def forward(ctx: Any, backward_fn: Callable[..., Any], *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -146,7 +146,7 @@ class _BackwardHook(Function):
 
 
 class ModuleHooksMixin:
-    """Mixin of `Module` with its forward and backward hooks."""
+    """Mixin of `Module` that registers forward and backward hooks."""
 
     _hooks: ModuleHooks | None
 
@@ -158,24 +158,25 @@ class ModuleHooksMixin:
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call ``hook(module, args)`` before each forward; it may return modified arguments, a tuple or a single value.
+        """Call ``hook(module, args)`` before each forward pass. The hook may return new arguments.
 
-        With `with_kwargs` the call is ``hook(module, args, kwargs)``, and the hook returns both or None.
+        The new arguments are a tuple or a single value. With `with_kwargs` the call is ``hook(module, args, kwargs)``,
+        and the hook returns ``(args, kwargs)`` or None.
         """
         return add_hook(self._get_hooks().before, hook, with_kwargs, prepend)
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call ``hook(module, args, output)`` after each forward; its result, unless None, replaces the output.
+        """Call ``hook(module, args, output)`` after each forward pass. A result other than None replaces the output.
 
-        With `with_kwargs` the call is ``hook(module, args, kwargs, output)``. Call ``remove()`` of the handle to
-        unregister it.
+        With `with_kwargs` the call is ``hook(module, args, kwargs, output)``. Call ``remove()`` of the returned handle
+        to remove the hook.
         """
         return add_hook(self._get_hooks().after, hook, with_kwargs, prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(module, grad_output)`` in each backward pass; it may return new gradients, a tuple or one."""
+        """Call ``hook(module, grad_output)`` in each backward pass. It may return a new gradient or a tuple of them."""
         return add_hook(self._get_hooks().backward_before, hook, False, prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:

@@ -36,7 +36,7 @@ __all__ = [
     "xavier_uniform_",
     "zeros_",
 ]
-__path__: list[str] = []  # no submodules: `pytorch.import_hooks` reports imports of missing ones
+__path__: list[str] = []  # no submodules; `pytorch.import_hooks` handles imports of missing submodules
 
 _GAINS = {"tanh": 5 / 3, "relu": math.sqrt(2), "selu": 3 / 4}
 _UNIT_GAIN = ("linear", "sigmoid", *[f"conv{t}{n}d" for t in ("", "_transpose") for n in (1, 2, 3)])
@@ -46,7 +46,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """Return the gain of `nonlinearity`: the scale of the preceding weights that preserves the variance of signals.
 
     It is 1 for "linear", "sigmoid" and convolutions, 5 / 3 for "tanh", sqrt(2) for "relu", 3 / 4 for "selu", and
-    sqrt(2 / (1 + param**2)) for "leaky_relu" of negative slope `param` (default 0.01). Raises ArgumentError for others.
+    sqrt(2 / (1 + param**2)) for "leaky_relu", with negative slope `param`, by default 0.01. Raises ArgumentError for
+    others.
 
     >>> round(calculate_gain("leaky_relu", math.sqrt(5)), 4)     # sqrt(1 / 3)
     0.5774
@@ -76,13 +77,13 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill `tensor` from the uniform distribution U(a, b)."""
+    """Fill `tensor` with samples from the uniform distribution U(a, b)."""
     with no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill `tensor` from the normal distribution N(mean, std²)."""
+    """Fill `tensor` with samples from the normal distribution N(mean, std²)."""
     with no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -95,7 +96,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill `tensor` from N(mean, std²) truncated to [a, b], by resampling values outside.
+    """Fill `tensor` with samples from N(mean, std²) truncated to [a, b]. Values outside are resampled.
 
     Raises ArgumentError if the interval contains less than 5% of the probability, so that most samples would be
     rejected.
@@ -120,7 +121,7 @@ def _normal_cdf(z: float) -> float:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill `tensor` from U(-b, b), b = gain sqrt(6 / (fan_in + fan_out)). Glorot and Bengio 2010, eq. 16.
+    """Fill `tensor` with samples from U(-b, b), b = gain sqrt(6 / (fan_in + fan_out)). Glorot and Bengio 2010, eq. 16.
 
     Raises ShapeError for a tensor with fewer than two dimensions.
     """
@@ -129,7 +130,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill `tensor` from N(0, s²), s = gain sqrt(2 / (fan_in + fan_out)). Glorot and Bengio 2010, eq. 12.
+    """Fill `tensor` with samples from N(0, s²), s = gain sqrt(2 / (fan_in + fan_out)). Glorot and Bengio 2010, eq. 12.
 
     Raises ShapeError for a tensor with fewer than two dimensions.
     """
@@ -144,11 +145,11 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill `tensor` from U(-b, b), b = gain sqrt(3 / fan). He et al. 2015, eq. 10-14.
+    """Fill `tensor` with samples from U(-b, b), b = gain sqrt(3 / fan). He et al. 2015, eq. 10-14.
 
-    `mode` "fan_in" preserves the variance in the forward pass, "fan_out" in the backward pass. The gain is that of the
-    `nonlinearity` that follows, with negative slope `a` for "leaky_relu". Raises ShapeError for a tensor with fewer
-    than two dimensions, ArgumentError for other options.
+    `mode` "fan_in" preserves the variance in the forward pass, "fan_out" in the backward pass. The gain is that of
+    `nonlinearity`, the function that follows; `a` is the negative slope of "leaky_relu". Raises ShapeError for a tensor
+    with fewer than two dimensions, ArgumentError for other options.
 
     >>> import minigrad as mg
     >>> w = kaiming_uniform_(mg.empty(128, 784), a=math.sqrt(5))      # as in nn.Linear: b = 1 / sqrt(784)
@@ -167,7 +168,7 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill `tensor` from N(0, gain² / fan); see `kaiming_uniform_`."""
+    """Fill `tensor` with samples from N(0, gain² / fan); see `kaiming_uniform_`."""
     fan = _calculate_correct_fan(tensor, mode)
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0, generator)
 
@@ -176,7 +177,7 @@ def kaiming_normal_(
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill `tensor` with `gain` times a random matrix with orthonormal rows, or columns if there are fewer of them.
+    """Fill `tensor` with `gain` times a random matrix whose rows, or columns if there are fewer, are orthonormal.
 
     Trailing dimensions are flattened. Samples from N(0, 1) are orthogonalised by the Gram-Schmidt process, applied
     twice to each row to compensate for rounding (Giraud et al. 2005). Saxe et al. 2013. Raises ShapeError for a tensor
@@ -198,7 +199,6 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
 
 
 def _orthonormalize(rows: Tensor) -> Tensor:
-    """Orthonormalise the rows of a matrix."""
     result = rows.clone()
     for k in range(rows.shape[0]):
         row, previous = result[k], result[:k]
@@ -209,7 +209,7 @@ def _orthonormalize(rows: Tensor) -> Tensor:
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """Fill `tensor` from N(0, std²), with zeros in a fraction `sparsity` of the rows of each column. Martens 2010."""
+    """Fill a matrix with samples from N(0, std²) and a fraction `sparsity` of zeros per column. Martens 2010."""
     with no_grad():
         _check_matrix(tensor, "sparse_")
         check_probability(sparsity, "sparse_", "sparsity")
@@ -219,14 +219,14 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Fill a matrix with the identity. Raises ShapeError unless it is 2-D."""
+    """Fill `tensor` with the identity matrix. Raises ShapeError unless it is 2-D."""
     with no_grad():
         _check_matrix(tensor, "eye_")
         return tensor.copy_(eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fill the weight of a convolution, (out, in, *kernel), so that each of `groups` preserves its inputs.
+    """Fill the weight of a convolution, (out, in, *kernel), so that each of the `groups` preserves its inputs.
 
     Raises ShapeError unless it has 3 to 5 dimensions and `groups` divides out.
     """

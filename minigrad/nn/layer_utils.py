@@ -15,7 +15,7 @@ __all__ = ["draw_bias", "split_with_concat_grad"]
 
 
 def draw_bias(bias: Tensor | None, weight: Tensor) -> None:
-    """Sample `bias`, unless it is None, like the weight: from U(-k, k), k = 1 / sqrt(fan_in of `weight`)."""
+    """Sample `bias`, unless it is None, from U(-k, k), where k = 1 / sqrt(fan_in) for the fan_in of `weight`."""
     if bias is not None:
         fan_in, _ = init._calculate_fan_in_and_fan_out(weight)
         bound = fan_in**-0.5 if fan_in else 0.0
@@ -23,7 +23,7 @@ def draw_bias(bias: Tensor | None, weight: Tensor) -> None:
 
 
 class _Split(Function):
-    """Splits a tensor along a dimension; the backward pass concatenates the gradients once."""
+    """Splits a tensor along a dimension. The backward pass concatenates the gradients of the chunks."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, chunks: int | Sequence[int], dim: int) -> tuple[Tensor, ...]:
@@ -41,10 +41,10 @@ def _split(x: Tensor, chunks: int | Sequence[int], dim: int) -> tuple[Tensor, ..
 
 
 def split_with_concat_grad(x: Tensor, chunks: int | Sequence[int], dim: int = -1) -> tuple[Tensor, ...]:
-    """Split `x` along `dim` into `chunks` equal chunks, or chunks of listed sizes. They must not be written to.
+    """Split `x` along `dim` into `chunks` equal chunks, or chunks of the sizes `chunks`. Do not write to the chunks.
 
-    The backward pass concatenates the gradients of the chunks. That of ``Tensor.chunk`` pads the gradient of each chunk
-    with zeros to the size of `x`, so its cost is quadratic in the number of chunks.
+    The backward pass concatenates their gradients. The backward pass of ``Tensor.chunk`` would pad the gradient of each
+    chunk with zeros to the size of `x`, at a cost quadratic in the number of chunks.
     """
     pieces: tuple[Tensor, ...]
     pieces = _Split.apply(x, chunks, dim) if is_grad_enabled() and x.requires_grad else _split(x, chunks, dim)

@@ -21,7 +21,7 @@ class Linear(Module):
     """Applies an affine transformation: ``input @ weight.T + bias``, from (…, in_features) to (…, out_features).
 
     `weight` has shape (out_features, in_features); `bias` has shape (out_features,), or is None. Both are initialised
-    from U(-k, k), k = 1 / sqrt(in_features): `init.kaiming_uniform_` with a = sqrt(5), whose bound is
+    from U(-k, k), k = 1 / sqrt(in_features), by `init.kaiming_uniform_` with a = sqrt(5), whose bound is
     sqrt(2 / (1 + 5)) sqrt(3 / in_features). Raises ShapeError for negative sizes.
 
     >>> import minigrad as mg
@@ -66,9 +66,9 @@ class Linear(Module):
 
 
 class Bilinear(Module):
-    """Applies ``input1 @ weight[k] @ input2 + bias[k]`` for each k to (…, in1_features) and (…, in2_features).
+    """Computes ``input1 @ weight[k] @ input2 + bias[k]`` for each k, from (…, in1_features) and (…, in2_features).
 
-    `weight` has shape (out_features, in1_features, in2_features). It and `bias` are initialised from U(-k, k),
+    `weight` has shape (out_features, in1_features, in2_features). `weight` and `bias` are initialised from U(-k, k),
     k = 1 / sqrt(in1_features).
     """
 

@@ -44,7 +44,7 @@ __all__ = [
 
 
 class _ReducedLoss(FunctionModule):
-    """Base class of losses with a reduction. `weights` are settings stored as buffers."""
+    """Base class of losses with a reduction. The tensors in `weights` are settings that are stored as buffers."""
 
     _repr_settings = ()
     _reductions: tuple[str, ...] = ("mean", "sum", "none")
@@ -71,14 +71,14 @@ class _ReducedLoss(FunctionModule):
 
 
 class _TargetLoss(_ReducedLoss):
-    """Base class of losses of input and target."""
+    """Base class of losses of an input and a target."""
 
     def forward(self, input: Tensor, target: Tensor) -> Any:
         return getattr(F, self.applies)(input, target, **self._kwargs())
 
 
 class _Loss(_TargetLoss):
-    """Base class of losses of input and target without further settings."""
+    """Base class of losses of an input and a target, without further settings."""
 
     def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> None:
         super().__init__(size_average, reduce, reduction)
@@ -114,7 +114,10 @@ class HuberLoss(_TargetLoss, of="huber_loss"):
 
 
 class KLDivLoss(_TargetLoss, of="kl_div"):
-    """Kullback-Leibler divergence, ``target (log(target) - input)``; `input` and, if `log_target`, target are logs."""
+    """Kullback-Leibler divergence, ``target (log(target) - input)``.
+
+    `input` contains logarithms, and so does `target` if `log_target`.
+    """
 
     _reductions = ("mean", "batchmean", "sum", "none")
 
@@ -125,7 +128,10 @@ class KLDivLoss(_TargetLoss, of="kl_div"):
 
 
 class NLLLoss(_TargetLoss, of="nll_loss"):
-    """Negative log likelihood of `target`, (N, …), under log probabilities (N, C, …), except `ignore_index`."""
+    """Negative log likelihood of `target`, (N, …), under log probabilities, (N, C, …).
+
+    Positions where the target is `ignore_index` are ignored.
+    """
 
     def __init__(
         self,
@@ -176,7 +182,7 @@ class BCELoss(_WeightedLoss, of="binary_cross_entropy"):
 
 
 class BCEWithLogitsLoss(_TargetLoss, of="binary_cross_entropy_with_logits"):
-    """`BCELoss` of the sigmoid of logits, numerically stable; `pos_weight` multiplies the terms of positive targets."""
+    """Numerically stable `BCELoss` of the sigmoid of logits. `pos_weight` multiplies the terms of positive targets."""
 
     def __init__(
         self,
@@ -194,7 +200,7 @@ class HingeLoss(_Loss, of="hinge_loss"):
 
 
 class HingeEmbeddingLoss(_TargetLoss, of="hinge_embedding_loss"):
-    """Measures `input`, a distance, where target is 1, and ``max(margin - input, 0)`` where it is -1."""
+    """Embedding loss of a distance `input`: ``input`` where target is 1, ``max(margin - input, 0)`` where it is -1."""
 
     def __init__(
         self, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
@@ -215,7 +221,7 @@ class MarginRankingLoss(_ReducedLoss, of="margin_ranking_loss"):
 
 
 class CosineEmbeddingLoss(MarginRankingLoss, of="cosine_embedding_loss"):
-    """Measures 1 minus the cosine similarity of rows where target is 1, ``max(cos - margin, 0)`` where it is -1."""
+    """Loss of the cosine similarity of rows: ``1 - cos`` where target is 1, ``max(cos - margin, 0)`` where it is -1."""
 
 
 class _TripletLoss(_ReducedLoss):
@@ -304,7 +310,7 @@ class PairwiseDistance(Module):
 
 
 class MultiMarginLoss(_TargetLoss, of="multi_margin_loss"):
-    """Multi-class hinge loss between the scores of wrong classes and the target's: see `F.multi_margin_loss`."""
+    """Multi-class hinge loss between the score of the target class and the other scores: see `F.multi_margin_loss`."""
 
     def __init__(
         self,

@@ -130,7 +130,7 @@ class Module(StateMixin, ConversionMixin, ModuleHooksMixin):
             object.__setattr__(self, name, value)
 
     def _claim_name(self, name: str, registry: str) -> dict[str, Any]:
-        """Return the registry `registry` after removing `name` from all others."""
+        """Remove `name` from all other registries, and return `registry`."""
         for other in (self.__dict__, self._parameters, self._buffers, self._modules):
             if other is not self.__dict__[registry]:
                 other.pop(name, None)
@@ -168,7 +168,7 @@ class Module(StateMixin, ConversionMixin, ModuleHooksMixin):
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Register a non-parameter tensor that moves with the module and, if `persistent`, is in `state_dict`."""
+        """Register a tensor that is not trained but moves with the module. `state_dict` includes it if `persistent`."""
         self._check_name(name, "register_buffer", self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise DTypeError(
@@ -239,7 +239,7 @@ class Module(StateMixin, ConversionMixin, ModuleHooksMixin):
         return (x for _, x in self.named_parameters(recurse=recurse))
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """Iterate over the buffers: tensors of the state that are not trained."""
+        """Iterate over the buffers, the tensors of the state that are not trained."""
         return (x for _, x in self.named_buffers(recurse=recurse))
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
@@ -358,11 +358,11 @@ class Module(StateMixin, ConversionMixin, ModuleHooksMixin):
         return printable(format_tree(self))
 
     def summary(self, *args: Any, **kwargs: Any) -> Summary:
-        """Return a table of the modules with output shapes, parameters, multiply-adds and memory for these inputs.
+        """Return a table of the modules with output shapes, parameters, multiply-adds and memory for the given inputs.
 
         Runs the model once, in evaluation mode and without gradients; its state and the random state are preserved. The
-        counts of a module include its descendants, and shared weights count once. Raises ArgumentError without an
-        input, and any error of the model.
+        counts of a module include its descendants, and shared weights count once. Raises ArgumentError if there is no
+        input; errors raised by the model propagate.
 
         >>> import minigrad as mg
         >>> mg.nn.Sequential(mg.nn.Linear(4, 8), mg.nn.ReLU(), mg.nn.Linear(8, 3)).summary(mg.ones(5, 4))

@@ -1,4 +1,4 @@
-"""The `repr` of a module: PyTorch's tree, with parameter counts."""
+"""The `repr` of a module, a tree like PyTorch's with parameter counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def count_parameters(module: Any) -> int:
 
 
 def format_tree(module: Any, repeats: int = 1) -> str:
-    """Return the `repr` of a module, or of `repeats` identical ones."""
+    """Return the `repr` of a module, or of `repeats` identical modules."""
     children = [f"({name}): {child}" for name, child in _format_children(module)]
     extra = module.extra_repr().split("\n") if module.extra_repr() else []
     parameter_count = count_parameters(module)
@@ -36,7 +36,7 @@ def _format_child(child: Any) -> str:
 
 
 def _format_children(module: Any) -> list[tuple[str, str]]:
-    """Return the names and `repr`s of the children; a list groups consecutive identical ones."""
+    """Return the names and `repr`s of the children. Consecutive identical items of a list share one entry."""
     children = [(name, child) for name, child in module._modules.items() if child is not None]
     placeholders = [(name, "None") for name, part in module._modules.items() if part is None]
     if not getattr(module, "_folds", False):

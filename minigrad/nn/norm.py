@@ -33,7 +33,7 @@ class _AffineNorm(Module):
     bias: Parameter | None
 
     def _add_affine(self, shape: Any, weight: bool, bias: bool | None, device: Any, dtype: Any) -> None:
-        """Register weight and bias of `shape`, each None if disabled; no bias at all if `bias` is None."""
+        """Register weight and bias with `shape`, or None where disabled. If `bias` is None, no bias is registered."""
         scale = Parameter(ones(shape, device=device, dtype=dtype)) if weight else None
         self.register_parameter("weight", scale)
         if bias is not None:
@@ -50,7 +50,7 @@ class _AffineNorm(Module):
 class _NormBase(_AffineNorm):
     """Base class of norms over the channels of (N, C, …) that may track running statistics."""
 
-    ndims: tuple[int, ...]  # numbers of dimensions that an input may have
+    ndims: tuple[int, ...]  # allowed numbers of input dimensions
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
@@ -77,7 +77,7 @@ class _NormBase(_AffineNorm):
         self.register_buffer("num_batches_tracked", tensor(0, dtype=int64, device=device) if tracks else None)
 
     def reset_running_stats(self) -> None:
-        """Reset the running statistics: mean 0, variance 1, no batches tracked."""
+        """Reset the running mean to 0, the running variance to 1 and the number of tracked batches to 0."""
         if self.running_mean is not None and self.running_var is not None and self.num_batches_tracked is not None:
             self.running_mean.zero_()
             self.running_var.fill_(1.0)
@@ -118,7 +118,7 @@ class _BatchNorm(_NormBase):
         output = F.batch_norm(input, mean, var, self.weight, self.bias, use_batch_stats, momentum or 0.0, self.eps)
         if batch_counter is not None:
             with no_grad():
-                batch_counter.add_(1)  # only if the forward pass succeeded
+                batch_counter.add_(1)  # not counted if the forward pass raises
         return output
 
 
@@ -191,7 +191,8 @@ class InstanceNorm2d(_InstanceNorm):
 class LayerNorm(_AffineNorm):
     """Normalises the last dimensions, `normalized_shape`, to mean 0 and variance 1, times `weight`, plus `bias`.
 
-    `weight` and `bias` have that shape, and may be disabled by `elementwise_affine` and `bias`. Ba et al. 2016.
+    `weight` and `bias` have the shape `normalized_shape`. `elementwise_affine=False` disables both, `bias=False` only
+    `bias`. Ba et al. 2016.
     """
 
     def __init__(

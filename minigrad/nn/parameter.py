@@ -17,7 +17,7 @@ __all__ = ["Parameter", "replace_data"]
 class Parameter(Tensor):
     """A leaf tensor that requires gradients and that a `Module` registers as a parameter when assigned as an attribute.
 
-    It shares memory with `data`, a floating-point tensor, but not its graph. Without `data` it is empty. Raises
+    It shares memory with `data`, a floating-point tensor, but has no graph. `data` defaults to an empty tensor. Raises
     DTypeError if `requires_grad` and `data` is not floating point, or if `data` is not a tensor.
 
     >>> import minigrad as mg
@@ -57,9 +57,9 @@ class Parameter(Tensor):
 
 
 def replace_data(x: Tensor, source: Tensor) -> None:
-    """Replace the array of the leaf `x` by that of `source`, of any dtype and device, preserving the identity of `x`.
+    """Replace the array of the leaf `x`, in place, by that of `source`, which may have another dtype and device.
 
-    The version counter increases, so that a backward pass that saved the old values raises an error.
+    The version counter of `x` increases, so that a backward pass that saved the old values raises an error.
     """
     if source._array is x._array:
         return

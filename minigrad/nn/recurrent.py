@@ -1,4 +1,4 @@
-"""Recurrent layers, and cells that compute one time step of them.
+"""Recurrent layers, and cells that compute one time step of a layer.
 
 L is the sequence length, N the batch size, H the hidden size. Weights have PyTorch's names and shapes. The weights
 of the gates are concatenated: input, forget, cell and output for an LSTM; reset, update and new for a GRU.
@@ -25,7 +25,7 @@ __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"
 State = tuple[Tensor, ...]
 
 
-# --- one time step, computed from the input's part of the gates and the previous state ---
+# --- functions for one time step, of the projected input x and the previous state ---
 
 
 def _rnn_step(activation: str, x: Tensor, state: State, weight: Any, bias: Any) -> State:
@@ -57,7 +57,7 @@ def _check_sizes(name: str, input_size: int, hidden_size: int) -> None:
 
 
 def _check_state(name: str, state: Any, shapes: Sequence[tuple[int, ...]]) -> State:
-    """Validate a user-supplied state, and return it as a tuple of tensors of these `shapes`."""
+    """Validate that a user-supplied state has the given `shapes`, and return it as a tuple of tensors."""
     n = len(shapes)
     states = (state,) if n == 1 else state
     if not isinstance(states, tuple | list) or len(states) != n or not all(isinstance(x, Tensor) for x in states):
@@ -74,7 +74,7 @@ def _permute_hidden(state: Tensor, order: Tensor | None) -> Tensor:
 
 
 class _GatedModule(Module):
-    """Base class of cells and layers: gate weights sampled from U(-k, k), k = 1 / sqrt(hidden_size), and one step."""
+    """Base class of cells and layers, whose weights are initialised from U(-k, k), k = 1 / sqrt(hidden_size)."""
 
     _num_gates: int
     _num_states = 1
@@ -82,7 +82,7 @@ class _GatedModule(Module):
     nonlinearity = ""
 
     def reset_parameters(self) -> None:
-        """Sample all weights again."""
+        """Resample all weights."""
         for parameter in self.parameters():
             init.uniform_(parameter, -(self.hidden_size**-0.5), self.hidden_size**-0.5)
 
@@ -91,7 +91,7 @@ class _GatedModule(Module):
 
 
 class RNNCellBase(_GatedModule):
-    """Base class of cells: weights initialised from U(-k, k), k = 1 / sqrt(hidden_size), and one time step."""
+    """Base class of cells, which compute one time step. Weights are from U(-k, k), k = 1 / sqrt(hidden_size)."""
 
     def __init__(
         self,
@@ -218,7 +218,7 @@ class _RNNBase(_GatedModule):
 
     @property
     def _output_size(self) -> int:
-        """The output size of a layer at each time step, per direction."""
+        """The number of output features of a layer, per direction."""
         return self.proj_size or self.hidden_size
 
     @property
@@ -237,7 +237,7 @@ class _RNNBase(_GatedModule):
         return [[self.get_parameter(f"{kind}{suffix}") for kind in kinds] for suffix in suffixes]
 
     def flatten_parameters(self) -> None:
-        """Do nothing. PyTorch compacts weights for cuDNN here."""
+        """Do nothing. In PyTorch, this method compacts weights for cuDNN."""
 
     def _check_input(self, x: Any, packed: bool) -> None:
         name = type(self).__name__
@@ -292,8 +292,8 @@ class _RNNBase(_GatedModule):
     ) -> tuple[Tensor, State]:
         """Run one layer in one direction, and return h at each time step and the final state.
 
-        `sizes` are the batch sizes at each time step: the first sequences are active; the others have ended or, if
-        `reverse`, not yet begun. `x` is (L, N, …), or packed.
+        `sizes` are the numbers of active sequences at each time step. The first sequences are active; the others have
+        ended or, if `reverse`, not yet begun. `x` is (L, N, …), or packed data.
         """
         weight_ih, weight_hh = weights[:2]
         bias_ih, bias_hh = weights[2:4] if self.bias else (None, None)
@@ -369,7 +369,7 @@ class RNN(_RNNBase):
 class LSTM(_RNNBase):
     """Applies a long short-term memory: ``c = σ(f) c + σ(i) tanh(g)``, ``h = σ(o) tanh(c)``, with gates from x and h.
 
-    Hochreiter and Schmidhuber 1997; Gers, Schmidhuber and Cummins 2000. As `RNN`, but the state is a tuple (h, c).
+    Hochreiter and Schmidhuber 1997; Gers, Schmidhuber and Cummins 2000. See `RNN`; here the state is a tuple (h, c).
 
     With `proj_size` < H, h is projected to that size by W_hr, as is the output; c has size H. Sak, Senior and Beaufays
     2014. Raises ArgumentError for another `proj_size`.

@@ -1,4 +1,4 @@
-"""Networks of single Values: a neuron, a layer, a multi-layer perceptron, small enough to draw in full."""
+"""Networks of scalar Values: a neuron, a layer and a multi-layer perceptron, small enough to draw every node."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Activation = Literal["linear", "relu", "sigmoid", "tanh"]
 class Module:
     """Base class of models of Values. Assign Values and modules as attributes, and define `forward`.
 
-    Both may be in lists, tuples and dicts. Call the module rather than its `forward`: graph drawings show each call as
-    a block.
+    Values and modules may also be in lists, tuples and dicts. Call the module rather than its `forward`: graph drawings
+    show each call as a block.
     >>> class Difference(Module):
     ...     def __init__(self):
     ...         self.sides = [Neuron(2), Neuron(2)]
@@ -48,7 +48,7 @@ class Module:
         result = self.forward(*args)
         for value in result if result.__class__ is list else (result,):
             if value.__class__ is Value and value._op is not None:
-                try:  # record the call on the results only: a scope would slow every operation
+                try:  # record the call only on its results; a scope would slow down every operation
                     value._extras[self] = args
                 except AttributeError:
                     value._extras = {self: args}
@@ -107,11 +107,11 @@ def _iter_attributes(module: Module, prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 class Neuron(Module):
-    """A neuron: activation(w · x + b), for `inputs` scalars.
+    """A neuron that computes activation(w · x + b) of `inputs` scalars.
 
-    Weights and bias are initialised from U(-k, k), k = 1 / sqrt(inputs), as PyTorch's ``Linear``, using `generator` (by
-    default Python's global one). `label` prefixes the labels of the parameters: ``label.w[0]``, …, ``label.b``. Raises
-    ArgumentError for an unknown activation, ShapeError if the input has another length.
+    Weights and bias are initialised from U(-k, k), k = 1 / sqrt(inputs), like PyTorch's ``Linear``, with `generator`,
+    by default Python's global generator. `label` prefixes the labels of the parameters: ``label.w[0]``, …, ``label.b``.
+    Raises ArgumentError for an unknown activation, ShapeError if the input has another length.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Neuron(Module):
         if slow_path.reasons:
             return cast(Value, super().__call__(x))
         out = self.forward(x)
-        out._extras = {self: (x,)}  # `Module.__call__` inlined: most calls are of neurons
+        out._extras = {self: (x,)}  # `Module.__call__` inlined, because most calls are of neurons
         return out
 
     def forward(self, x: Sequence[Value | float]) -> Value:

@@ -1,6 +1,6 @@
-"""The state of modules, read and written in PyTorch's format; loading checks every entry before writing any.
+"""Save and load the state of modules in PyTorch's format. Loading checks all entries before it writes any.
 
-Subclasses and hooks take part as in PyTorch: `get_extra_state`, `set_extra_state`, `_save_to_state_dict`,
+Subclasses and hooks can customise both as in PyTorch: `get_extra_state`, `set_extra_state`, `_save_to_state_dict`,
 `_load_from_state_dict`, `_version`, and overridden `state_dict` methods of submodules.
 """
 
@@ -46,7 +46,7 @@ class IncompatibleKeys(NamedTuple):
 
 
 class StateDict(dict[str, Any]):
-    """A state dict with versions: `_metadata` maps the path of each module to its version."""
+    """A state dict with module versions. `_metadata` maps the path of each module to its version."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -54,7 +54,7 @@ class StateDict(dict[str, Any]):
 
 
 def state_tensors(module: Any) -> dict[str, Tensor]:
-    """Return the parameters and persistent buffers of `module` alone, in PyTorch's order."""
+    """Return the parameters and persistent buffers of `module`, without its children, in PyTorch's order."""
     tensors = [*module._parameters.items(), *[x for x in module._buffers.items() if x[0] not in module._transient]]
     return {name: x for name, x in tensors if x is not None}
 
@@ -79,7 +79,10 @@ def collect_state(module: Any, destination: Any, prefix: str, keep_vars: bool) -
 
 
 def save_own_state(self: Any, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-    """Add the state of this module alone to `destination`. Override it to save more, or in another format."""
+    """Add the state of this module, without its children, to `destination`.
+
+    Override this method to save more state, or to use another format.
+    """
     for name, x in state_tensors(self).items():
         destination[prefix + name] = x if keep_vars else x.detach()
     if type(self).get_extra_state is not get_extra_state:
@@ -106,10 +109,10 @@ def state_hooks(module: Any, kind: str) -> list[tuple[Any, bool]]:
 
 
 def load_state(module: Any, state: Mapping[str, Any], strict: bool, assign: bool = False) -> IncompatibleKeys:
-    """Copy `state` into `module`. Raises, before writing anything, if it does not match.
+    """Copy `state` into `module`. If the state does not match, raise before writing anything.
 
-    Modules with hooks or overridden methods are written as they are visited, as in PyTorch; if the state does not
-    match, parameters and buffers are restored.
+    With hooks or overridden methods, modules are written as they are visited, as in PyTorch. If the state then does
+    not match, parameters and buffers are restored.
     """
     if not isinstance(state, Mapping):
         raise DTypeError(
@@ -133,7 +136,7 @@ def load_state(module: Any, state: Mapping[str, Any], strict: bool, assign: bool
 
 
 def _undo_writes(module: Any) -> list[Callable[[], Any]]:
-    """Return callables that restore the current state of `module` alone."""
+    """Return callables that restore the current state of `module`, without its children."""
     writes: list[Callable[[], Any]] = []
     for name, x in state_tensors(module).items():
         registry = module._parameters if name in module._parameters else module._buffers
@@ -144,7 +147,7 @@ def _undo_writes(module: Any) -> list[Callable[[], Any]]:
 
 
 def overrides_loading(module: Any) -> bool:
-    """Return whether hooks or an overridden method take part in loading `module`."""
+    """Return whether `module` has load hooks or overrides `_load_from_state_dict`."""
     overrides = type(module)._load_from_state_dict is not load_own_state
     return overrides or bool(state_hooks(module, "loading") or state_hooks(module, "loaded"))
 
@@ -154,7 +157,7 @@ class _SizeMismatch(str):
 
 
 class _LoadPlan:
-    """One `load_state_dict` call: keys, errors, and the writes to run once everything has been checked."""
+    """State of a `load_state_dict` call: mismatched keys, errors, and the writes to run after all checks."""
 
     def __init__(self, metadata: Mapping[str, Any], assign: bool, has_overrides: bool) -> None:
         self.metadata, self.assign, self.has_overrides = metadata, assign, has_overrides
@@ -190,9 +193,9 @@ def load_own_state(
     unexpected_keys: list[str],
     error_msgs: list[str],
 ) -> None:
-    """Check and load the entries of `state_dict` under `prefix` for this module alone, appending errors to the lists.
+    """Check and load the entries of `state_dict` with `prefix` for this module, without its children.
 
-    Override it, as in PyTorch, to read states of another format.
+    Errors are appended to the lists. Override this method, as in PyTorch, to load states in another format.
     """
     for hook, with_module in state_hooks(self, "loading"):
         module_args = (self,) if with_module else ()
@@ -202,7 +205,7 @@ def load_own_state(
     for name, x in own_keys.items():
         if (key := prefix + name) in state_dict:
             value = _as_state_tensor(key, state_dict[key])
-            value = value[0] if x.shape == () and value.shape == (1,) else value  # scalars saved by PyTorch 0.3
+            value = value[0] if x.shape == () and value.shape == (1,) else value  # PyTorch 0.3 saved scalars as (1,)
             if value.shape != x.shape:
                 error_msgs.append(
                     _SizeMismatch(f"size mismatch for {key}: {value.shape} in state_dict, {x.shape} in the module")
@@ -284,7 +287,7 @@ def _with_suggestion(name: str, missing: Sequence[str]) -> str:
 
 
 def _extra_prefix(missing: Sequence[str], unexpected: Sequence[str]) -> str:
-    """Return the prefix of all unexpected keys, if removing it yields exactly the missing ones; else ""."""
+    """Return the prefix that the unexpected keys have in addition to the missing keys, or "" if there is none."""
     if not missing or len(missing) != len(unexpected) or not unexpected[0].endswith(missing[0]):
         return ""
     prefix = unexpected[0].removesuffix(missing[0])

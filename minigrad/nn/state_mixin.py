@@ -25,7 +25,7 @@ class StateMixin:
     """Mixin of `Module` with `state_dict`, `load_state_dict` and their hooks."""
 
     _version: int = 1
-    """The version of the state's format; a subclass that changes the format increments it."""
+    """Version of the format of the state. A subclass that changes the format increments the version."""
 
     get_extra_state, set_extra_state = get_extra_state, set_extra_state
     _save_to_state_dict, _load_from_state_dict = save_own_state, load_own_state
@@ -33,11 +33,11 @@ class StateMixin:
     def state_dict(
         self, *, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Tensor]:
-        """Return the parameters and persistent buffers by name. They share the module's memory; clone for a snapshot.
+        """Return the parameters and persistent buffers by name. They share memory with the module.
 
-        They are detached unless `keep_vars`, and added to `destination` if given. The return value of a module's
-        `get_extra_state` is stored as "_extra_state". If any module has a `_version` other than 1, the dict records the
-        versions in `_metadata`.
+        Clone the tensors to take a snapshot. They are detached unless `keep_vars`, and added to `destination` if given.
+        The return value of a module's `get_extra_state` is stored as "_extra_state". If any module has a `_version`
+        other than 1, the dict records the versions in `_metadata`.
         """
         module: Any = self
         versions = destination is None and any(
@@ -57,7 +57,7 @@ class StateMixin:
         and PyTorch tensors are accepted.
 
         With `assign` each tensor of `state_dict` becomes the parameter or buffer itself, with its own dtype, device and
-        memory. An existing optimizer still refers to the old ones.
+        memory. An existing optimizer still refers to the old parameters.
 
         >>> import minigrad as mg
         >>> mg.nn.Linear(2, 1).load_state_dict(mg.nn.Linear(2, 1).state_dict())
@@ -73,7 +73,7 @@ class StateMixin:
         return self._register_state_hook("saving", hook, False)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(module, state_dict, prefix, local_metadata)`` after `state_dict`, to modify it in place."""
+        """Call ``hook(module, state_dict, prefix, local_metadata)`` after `state_dict`. It may modify the dict."""
         return self._register_state_hook("saved", hook, False)
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -96,5 +96,5 @@ class StateMixin:
         return self._register_state_hook("loaded", hook, False)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the attributes of a copy or pickle. Override it to upgrade older versions."""
+        """Restore the attributes of a copy or pickle. Override this method to upgrade older versions."""
         self.__dict__.update(state)

@@ -17,18 +17,18 @@ from minigrad.random import get_rng_state, set_rng_state
 
 __all__ = ["Summary", "SummaryRow", "summarize"]
 
-MAX_WIDTH = 100  # characters per line: strings are truncated to fit, numerals never are
+MAX_WIDTH = 100  # maximum line length; strings are truncated to fit, numerals are not
 _HEADER = ("layer", "kind", "output", "parameters", "multiply-adds", "memory")
-_NUM_TEXT_COLUMNS = 3  # the first columns, which hold strings
-_MIN_TEXT_WIDTH = 12  # characters that truncation preserves
+_NUM_TEXT_COLUMNS = 3  # number of leading columns that contain strings
+_MIN_TEXT_WIDTH = 12  # minimum width of a truncated column
 
 
 @dataclass
 class SummaryRow:
     """The row of one module. Its counts include the module's descendants.
 
-    `output` has the output shapes of the last call; `calls` counts the calls, 0 for a pure container. `parameters`
-    excludes those counted in earlier rows: `shared` maps the names of these to the names under which they are counted.
+    `output` contains the output shapes of the last call. `calls` is the number of calls, 0 for a pure container.
+    `parameters` excludes parameters counted in earlier rows; `shared` maps their names to the names in those rows.
     `memory` is the size in bytes of all tensors that the module allocated.
     """
 
@@ -41,7 +41,7 @@ class SummaryRow:
     calls: int = 0
     shared: dict[str, str] = field(default_factory=dict)
     alias_of: str = ""
-    """The name of the earlier row of the same module, if any."""
+    """Name of an earlier row for the same module, or empty."""
     rows: list[SummaryRow] = field(default_factory=list)
 
     def group_key(self) -> tuple[Any, ...]:
@@ -52,12 +52,12 @@ class SummaryRow:
 
 @dataclass(repr=False)
 class Summary:
-    """The table of a model; `rows` is its tree. When printed, consecutive identical modules share one line."""
+    """Table of the modules of a model. When printed, consecutive identical modules share one line."""
 
     rows: list[SummaryRow]
     trained: int
     state: int
-    """Bytes of parameters and buffers."""
+    """Size of the parameters and buffers in bytes."""
     inputs: str
 
     @property
@@ -99,14 +99,14 @@ def _iter_shared(row: SummaryRow) -> Iterator[tuple[str, str]]:
 
 
 def _format_cell(text: str, width: int, column: int) -> str:
-    """Format a cell: strings left-aligned and truncated, numerals right-aligned."""
+    """Format a table cell. Strings are truncated and left-aligned, numerals are right-aligned."""
     if len(text) > width:
         text = text[: width - 1] + "…"
     return text.ljust(width) if column < _NUM_TEXT_COLUMNS else text.rjust(width)
 
 
 def _format_rows(row: SummaryRow, depth: int, repeats: int = 1, last_name: str = "") -> Iterator[tuple[str, ...]]:
-    """Iterate over the lines of a row and its descendants; one line stands for all `repeats` up to `last_name`."""
+    """Iterate over the lines of a row and its descendants. The `repeats` rows up to `last_name` share one line."""
     name = f"{row.name}-{last_name}" if repeats > 1 else row.name
     kind = f"{row.kind} × {repeats}" if repeats > 1 else row.kind
     marker = "*" if row.shared or row.alias_of else ""
@@ -120,7 +120,7 @@ def _format_rows(row: SummaryRow, depth: int, repeats: int = 1, last_name: str =
 
 
 def _group_rows(rows: list[SummaryRow]) -> Iterator[tuple[SummaryRow, SummaryRow, int]]:
-    """Group consecutive identical containers: iterate over (first, last, count)."""
+    """Group consecutive identical containers, and iterate over the (first, last, count) of each group."""
     start = 0
     while start < len(rows):
         end = start + 1
@@ -135,7 +135,7 @@ def _group_rows(rows: list[SummaryRow]) -> Iterator[tuple[SummaryRow, SummaryRow
 
 
 def summarize(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Summary:
-    """Run the model in evaluation mode without gradients, and return its table. Preserves all state."""
+    """Run the model in evaluation mode without gradients, and return its summary. All state is preserved."""
     if not args and not kwargs:
         raise ArgumentError(
             f"summary: expected an input, to call {type(model).__name__} once.\n"
@@ -165,7 +165,7 @@ def summarize(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Summ
 
 
 class _ModuleMeter:
-    """The outputs and costs of each module during a forward pass, by id of the module."""
+    """Records the outputs and costs of each module during a forward pass, in dicts keyed by module id."""
 
     def __init__(self) -> None:
         self.profile = Profile()
@@ -194,7 +194,7 @@ class _ModuleMeter:
         self.output[module], self.calls[module] = _format_shapes(output), self.calls.get(module, 0) + 1
 
     def count_multiply_adds(self, call: Call) -> None:
-        """Add the multiply-adds of a kernel."""
+        """Add the multiply-adds of a kernel call to the total."""
         if call.op in _MULTIPLY_ADDS:
             self.multiply_adds += _MULTIPLY_ADDS[call.op](call)
 
@@ -219,9 +219,9 @@ _MULTIPLY_ADDS: dict[str, Callable[[Call], int]] = {
     "conv2d_input": lambda call: math.prod(call.inputs[0].shape) * math.prod(call.inputs[1].shape[1:]),
     "scaled_dot_product_attention": _attention_multiply_adds,
 }
-"""Counters of the multiply-adds of compute-bound kernels. A transposed convolution runs as `conv2d_input`."""
+"""Maps compute-bound ops to functions that count multiply-adds. A transposed convolution is a `conv2d_input`."""
 
-_BOUNDS_CHECK_OPS = {"amax", "amin", "last"}  # bounds checks of indices: not outputs of the model
+_BOUNDS_CHECK_OPS = {"amax", "amin", "last"}  # index bounds checks, which are not outputs of the model
 
 
 def _build_row(

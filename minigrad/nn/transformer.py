@@ -34,7 +34,7 @@ Activation = str | Callable[[Tensor], Tensor]
 
 
 class _TransformerLayer(Module):
-    """Base class of layers: attentions, a feedforward network of two linear layers, and norms."""
+    """Base class of layers with attentions, a feedforward network of two linear layers, and norms."""
 
     _attentions: tuple[str, ...]
 
@@ -74,9 +74,9 @@ class _TransformerLayer(Module):
         self.activation = activation if callable(activation) else activations[activation]
 
     def _residual_block(self, k: int, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """Apply the residual block ``x + sublayer(x)``, with norm `k` after it.
+        """Apply the residual block ``x + sublayer(x)`` and then norm `k`.
 
-        If `norm_first`, the norm precedes `sublayer`.
+        If `norm_first`, the norm is instead applied to the input of `sublayer`.
         """
         norm, dropout = getattr(self, f"norm{k}"), getattr(self, f"dropout{k}")
         result: Tensor = x + dropout(sublayer(norm(x))) if self.norm_first else norm(x + dropout(sublayer(x)))
@@ -131,7 +131,7 @@ class TransformerDecoderLayer(_TransformerLayer):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """Pass the input through the layer. The last two arguments are hints about the masks."""
+        """Pass the input through the layer. `tgt_is_causal` and `memory_is_causal` are hints about the masks."""
 
         def self_attention(x: Tensor) -> Any:
             return self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask)[0]
@@ -145,7 +145,7 @@ class TransformerDecoderLayer(_TransformerLayer):
 
 
 class _LayerStack(Module):
-    """Base class of stacks: `num_layers` copies of a layer, and an optional final norm."""
+    """Base class of stacks of `num_layers` copies of a layer, with an optional final norm."""
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None) -> None:
         super().__init__()
@@ -162,7 +162,7 @@ class _LayerStack(Module):
 
 
 class TransformerEncoder(_LayerStack):
-    """A stack of `num_layers` copies of an encoder layer, and an optional final `norm`.
+    """A stack of `num_layers` copies of an encoder layer, with an optional final `norm`.
 
     PyTorch's `enable_nested_tensor` and `mask_check` are accepted and have no effect.
     """
@@ -189,7 +189,7 @@ class TransformerEncoder(_LayerStack):
 
 
 class TransformerDecoder(_LayerStack):
-    """A stack of `num_layers` copies of a decoder layer, and an optional final `norm`."""
+    """A stack of `num_layers` copies of a decoder layer, with an optional final `norm`."""
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__(decoder_layer, num_layers, norm)
@@ -212,7 +212,7 @@ class TransformerDecoder(_LayerStack):
 class Transformer(Module):
     """An encoder of the source sequence, and a decoder that attends to its output. Vaswani et al. 2017.
 
-    Matrices are initialised by `init.xavier_uniform_`. `custom_encoder` and `custom_decoder` replace the default ones.
+    Matrices are initialised by `init.xavier_uniform_`. `custom_encoder` and `custom_decoder` replace the defaults.
     """
 
     def __init__(

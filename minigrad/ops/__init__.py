@@ -1,7 +1,7 @@
-"""All operations, each declared once and grouped by family. Ops are callable: ``exp(x)``.
+"""Declarations of all operations, grouped by family. Ops are callable, as in ``exp(x)``.
 
-A gradient rule (VJP) too long for a lambda is a function ``_…_rule`` before the op. As with a lambda, its parameter
-names declare what it reads, and hence what is saved for the backward pass.
+A gradient rule (VJP) that is too long for a lambda is a function ``_…_rule`` before the op. As with a lambda, its
+parameter names declare the values that it uses, which are saved for the backward pass.
 """
 
 from importlib import import_module

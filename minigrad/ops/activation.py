@@ -1,4 +1,4 @@
-"""Activation functions, elementwise. Gradient rules follow the conventions of `elementwise`."""
+"""Elementwise activation functions. Gradient rules follow the conventions of `elementwise`."""
 
 import math
 from typing import Any
@@ -89,7 +89,7 @@ def _gelu_tanh_backward_shown_rule(g: Any, a: Any, b: Any) -> Any:
     return g * a * ((1.0 - square(_tanh_of_cubic(b))) * _curvature_factor(b))
 
 
-gelu = Op(  # the product a Φ(a), with Φ the standard normal distribution function; the derivative is Φ(a) + a Φ'(a)
+gelu = Op(  # a Φ(a), where Φ is the standard normal distribution function; the derivative is Φ(a) + a Φ'(a)
     "gelu",
     r"\frac{a}{2} \cdot \left(1 + \operatorname{erf} \frac{a}{\sqrt{2}}\right)",
     vjp=(lambda g, a: gelu_backward(g, a),),
@@ -139,7 +139,7 @@ softsign = Op(
     promotes="float",
 )
 
-# --- activations with kinks; the subgradients there are PyTorch's ---
+# --- activations with kinks, where the subgradients are those of PyTorch ---
 
 relu = Op(
     "relu",
@@ -187,7 +187,7 @@ prelu = Op(  # leaky_relu with a learned slope
     domain=(KINK_AT_ZERO, ANY),
     promotes="float",
 )
-step = Op(  # 1 above 0, alpha elsewhere: the derivative of leaky_relu
+step = Op(  # the derivative of leaky_relu, which is 1 for a > 0 and alpha elsewhere
     "step",
     r"\operatorname{step} {a}",
     vjp=(lambda g: where(False, g, 0.0),),

@@ -64,7 +64,7 @@ softmax_backward: Op = Op(
     meaning=lambda u, s, dim: s * (u - _sum_keepdim(u * s, dim)),
 )
 
-# The VJP of log_softmax, with s its saved output.
+# The VJP of log_softmax. u is the upstream gradient, s the saved output.
 log_softmax_backward: Op = Op(
     "log_softmax_backward",
     r"{u} - e^{s} \cdot \operatorname{sum} {u}",
@@ -81,9 +81,9 @@ log_softmax_backward: Op = Op(
     meaning=lambda u, s, dim: u - exp(s) * _sum_keepdim(u, dim),
 )
 
-# softmax(scale q kᵀ + m) v and the attention weights, i.e. the softmax: Vaswani et al. 2017, eq. 1. The weights are an
-# output rather than an auxiliary result, so that gradients flow through them. Dropout with probability p and key `seed`
-# applies to the weights.
+# scaled_dot_product_attention returns softmax(scale q kᵀ + m) v and the attention weights, which are the softmax
+# (Vaswani et al. 2017, eq. 1). The weights are an output rather than an auxiliary result, so that gradients flow
+# through them. Dropout with probability p and key `seed` is applied to the weights.
 
 
 def _apply_dropout(x: Any, p: float, seed: int) -> Any:
@@ -91,7 +91,7 @@ def _apply_dropout(x: Any, p: float, seed: int) -> Any:
 
 
 def _sum_to_weights(x: Any, weights: Any) -> Any:
-    """Sum `x` over batch dimensions that were broadcast, to the shape of `weights`."""
+    """Reduce `x` to the shape of `weights` by summing over broadcast batch dimensions."""
     return x if x.shape == weights.shape else sum_to(x, shape=weights.shape)
 
 
@@ -112,7 +112,7 @@ def _attention_rule(
 def _attention_backward_rule(
     g: Any, u: Any, q: Any, k: Any, v: Any, w: Any, scale: float, p: float, seed: int
 ) -> tuple[Any, ...]:
-    """VJP of `attention_backward`: weights_grad is the gradient of the weights w, and s that of the scores."""
+    """VJP of `attention_backward`. weights_grad is the gradient of the weights w, s the gradient of the scores."""
     grad_q, grad_k, grad_v, grad_scores = [
         where(False, x, 0.0) if a is None else a for a, x in zip(g, (q, k, v, w), strict=True)
     ]
@@ -134,7 +134,7 @@ def _attention_backward_rule(
     )
 
 
-# The gradients of q, k, v and m, from the upstream gradient u and the saved attention weights w.
+# Returns the gradients of q, k, v and m. u is the upstream gradient, w contains the saved attention weights.
 attention_backward = Op(
     "attention_backward",
     r"\operatorname{attentionBackward}\left({u}, {q}, {k}, {v}, {w}\right)",

@@ -1,4 +1,4 @@
-"""Bitwise operations on integers and bools, and `signbit`. None is differentiable."""
+"""Bitwise operations on integers and bools, and `signbit`. They are not differentiable."""
 
 from minigrad.core.op import Op
 

@@ -1,4 +1,4 @@
-"""Convolution, its gradients, and im2col, on images (N, C, H, W). A 1-d convolution has images of one row.
+"""Convolution, its gradients and im2col, for images (N, C, H, W). A 1-d convolution uses images with one row.
 
 As usual in deep learning, "convolution" means cross-correlation: the kernel is not flipped. See Dumoulin and Visin, "A
 guide to convolution arithmetic for deep learning", 2016, for the sizes.
@@ -15,11 +15,11 @@ __all__ = ["Window", "col2im", "conv2d", "conv2d_input", "conv2d_weight", "im2co
 
 
 class Window(NamedTuple):
-    """Parameters of a sliding window, each given for rows and for columns."""
+    """Parameters of a sliding window, each with one value for rows and one for columns."""
 
     size: tuple[int, ...]
     stride: tuple[int, ...]
-    padding: tuple[tuple[int, int], ...]  # zeros before and after; negative padding crops
+    padding: tuple[tuple[int, int], ...]  # number of zeros before and after; negative padding crops
     dilation: tuple[int, ...]  # distance between neighbouring elements of the window
 
 
@@ -43,7 +43,8 @@ conv2d: Op = Op(
     attrs=_CONV_ATTRS,
 )
 
-# The VJP of conv2d for its input, of `shape`, from the upstream gradient a and the weight b: a transposed convolution.
+# The VJP of conv2d for its input, which has the shape `shape`. a is the upstream gradient, b the weight. The VJP is a
+# transposed convolution.
 conv2d_input: Op = Op(
     "conv2d_input",
     r"\operatorname{spread}\left({a}, {b}\right)",
@@ -58,7 +59,7 @@ conv2d_input: Op = Op(
     attrs=("shape", *_CONV_ATTRS),
 )
 
-# The VJP of conv2d for its weight, from the upstream gradient a and the input b.
+# The VJP of conv2d for its weight. a is the upstream gradient, b the input.
 conv2d_weight: Op = Op(
     "conv2d_weight",
     r"\operatorname{correlate}\left({a}, {b}\right)",
@@ -73,7 +74,7 @@ conv2d_weight: Op = Op(
     attrs=_CONV_ATTRS,
 )
 
-# im2col unfolds windows to columns (N, C kH kW, L); col2im, its adjoint, accumulates them into images of `shape`.
+# im2col unfolds windows to columns (N, C kH kW, L). Its adjoint, col2im, accumulates columns into images of `shape`.
 im2col: Op = Op(
     "im2col",
     r"\operatorname{im2col} {a}",

@@ -140,7 +140,7 @@ reciprocal = Op(
 floor_divide: Op = Op(
     "floor_divide",
     r"\operatorname{floor}\left(\frac{a}{b}\right)",
-    vjp=(None, None),  # as in PyTorch: not differentiable, unlike `floor`, which has gradient 0
+    vjp=(None, None),  # not differentiable, as in PyTorch; in contrast, `floor` has gradient 0
     domain=(ANY, POSITIVE),
     promotes="number",
 )
@@ -148,7 +148,7 @@ remainder = Op(  # the result has the sign of b, like Python's %
     "remainder",
     r"\operatorname{remainder}\left({a}, {b}\right)",
     vjp=(lambda g: g, lambda g, a, b: neg(g * floor_divide(a, b))),
-    domain=(Domain(-5.9, -5.1), Domain(3.0, 5.0)),  # a / b between -2 and -1: away from discontinuities
+    domain=(Domain(-5.9, -5.1), Domain(3.0, 5.0)),  # a / b is between -2 and -1, away from discontinuities
     promotes="number",
 )
 
@@ -235,7 +235,7 @@ sign: Op = Op(
     "sign", r"\operatorname{sign} {a}", vjp=(lambda g: where(False, g, 0.0),), domain=(KINK_AT_ZERO,), promotes="same"
 )
 
-# --- piecewise constant functions: the derivative is 0 where it exists, and as in PyTorch everywhere ---
+# --- piecewise constant functions; the gradient is 0 everywhere, as in PyTorch ---
 
 floor = Op(
     "floor",
@@ -266,7 +266,7 @@ trunc = Op(
     promotes="number",
 )
 
-# --- selection: ties divide the gradient evenly, as in PyTorch ---
+# --- selection; the gradient is divided evenly between ties, as in PyTorch ---
 
 maximum: Op = Op(
     "maximum",
@@ -314,7 +314,7 @@ where: Op = Op(
     promotes="rest",
 )
 
-# --- comparisons: bool results, not differentiable ---
+# --- comparisons, which return bools and are not differentiable ---
 
 lt = Op("lt", "{a} < {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same")
 le = Op("le", r"{a} \le {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same")
@@ -323,7 +323,7 @@ ge = Op("ge", r"{a} \ge {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op
 eq = Op("eq", "{a} = {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same")
 ne = Op("ne", r"{a} \ne {b}", vjp=(None, None), domain=(ANY, ANY), precedence=Op.COMPARISON, promotes="same")
 
-# --- predicates and logic, not differentiable either; nonzero values, nan included, are true ---
+# --- predicates and logic, not differentiable; nonzero values, including nan, are true ---
 
 isnan = Op("isnan", r"\operatorname{isnan} {a}", vjp=(None,), domain=(ANY,), promotes="same")
 isinf = Op("isinf", r"\operatorname{isinf} {a}", vjp=(None,), domain=(ANY,), promotes="same")

@@ -1,11 +1,11 @@
 """Operations that read, accumulate or overwrite elements by an index b of non-negative ints.
 
 There are two families. In `gather`, `scatter_add` and `scatter`, b has as many dimensions as a and replaces the
-coordinate along `dim`. In `index_select`, `index_add` and `index_copy`, b selects slices of a, and the dimensions of b,
-of any number, replace `dim`. Each family has an operation to read, to accumulate and to overwrite; reading and
+coordinate along `dim`. In `index_select`, `index_add` and `index_copy`, b selects slices of a, and may have any number
+of dimensions, which replace `dim`. Each family has an operation to read, to accumulate and to overwrite; reading and
 accumulating are adjoint.
 
-An accumulation with a = None adds to zeros of `shape`.
+If a is None, `scatter_add` and `index_add` accumulate into zeros of `shape`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ __all__ = [
 ]
 
 
-# Whether each element of b has no later occurrence along `dim`, or in all of b if `dim` is None. The last write to a
-# position takes effect.
+# Returns whether each element of b is the last occurrence of its value along `dim`, or in all of b if `dim` is None. Of
+# several writes to a position, the last takes effect.
 last = Op("last", r"\operatorname{last} {b}", inputs=("b",), vjp=(None,), attrs={"dim": None})
 
 # --- b replaces the coordinate along `dim` ---
@@ -121,7 +121,7 @@ index_copy: Op = Op(
 
 
 def _embedding_rule(g: Any, a_shape: Shape, b: Any, padding_idx: int | None, by_freq: bool) -> Any:
-    if by_freq:  # divide by how often each row was looked up
+    if by_freq:  # divide by the number of look-ups of each row
         unit_counts = where(reshape(eq(b, -1), shape=(*b.shape, 1)), g, 1.0)
         g = g / index_select(index_add(None, b, unit_counts, dim=0, shape=a_shape), b, dim=0)
     if padding_idx is not None:
@@ -129,8 +129,8 @@ def _embedding_rule(g: Any, a_shape: Shape, b: Any, padding_idx: int | None, by_
     return index_add(None, b, g, dim=0, shape=a_shape)
 
 
-# Rows of a. The row at padding_idx gets no gradient. Every other row gets the sum of the gradients of its look-ups, or
-# their mean if by_freq.
+# Looks up rows of a. The row at padding_idx receives no gradient. Every other row receives the sum of the gradients of
+# its look-ups, or their mean if by_freq.
 embedding = Op(
     "embedding",
     r"{a}_{\left[{b}\right]}",

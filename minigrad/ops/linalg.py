@@ -1,4 +1,4 @@
-"""Linear algebra: products, and solves, determinants and factorisations of matrices (…, n, n) or (…, m, n).
+"""Linear algebra: products, solvers, determinants and factorisations of matrices (…, n, n) or (…, m, n).
 
 Sources of the gradient rules: Giles, "Collected matrix derivative results for forward and reverse mode AD", 2008,
 sections 2.2 and 2.3; for `cholesky` Murray, "Differentiation of the Cholesky decomposition", 2016; for `thin_svd`
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def _matmul_meaning(a: Any, b: Any) -> Any:
-    """Sum a[…, i, k, 1] b[…, 1, k, j] over k."""
+    """Compute the matrix product as the sum of a[…, i, k, 1] b[…, 1, k, j] over k."""
     columns = reshape(b, shape=(*b.shape[:-2], 1, *b.shape[-2:]))
     return sum(reshape(a, shape=(*a.shape, 1)) * columns, dim=(max(a.ndim, b.ndim) - 1,), keepdim=False)
 
@@ -49,7 +49,7 @@ matmul: Op = Op(
 
 
 def _flatten_rows(x: Any) -> Any:
-    """Flatten all dimensions of `x` but the last."""
+    """Flatten all dimensions of `x` except the last."""
     return x if x.ndim == 2 else reshape(x, shape=(numel(x.shape[:-1]), x.shape[-1]))
 
 
@@ -57,14 +57,14 @@ def _restore_shape(x: Any, shape: Shape) -> Any:
     return x if x.shape == shape else reshape(x, shape=shape)
 
 
-# a bᵀ + c, fused; the bias c may be None.
+# Fused computation of a bᵀ + c. The bias c may be None.
 linear = Op(
     "linear",
     r"{a} {b}^\top + {c}",
     vjp=(
         lambda g, a_shape, b: _restore_shape(_flatten_rows(g) @ b, a_shape),
         lambda g, a: _flatten_rows(g).mT @ _flatten_rows(a),
-        lambda g: g,  # the traversal sums over broadcast dimensions
+        lambda g: g,  # the backward pass sums over broadcast dimensions
     ),
     shown=("{g} {b}", r"{g}^\top {a}", r"\sum {g}"),
     precedence=Op.SUM,
@@ -85,7 +85,7 @@ contract: Op = Op(
     precedence=Op.PRODUCT,
 )
 
-# --- solves, determinants and factorisations ---
+# --- solvers, determinants and factorisations ---
 
 
 def _as_matrices(x: Any) -> Any:
@@ -98,7 +98,7 @@ def _solve_rule(g: Any, y: Any, a: Any) -> tuple[Any, Any]:
     return -(grad_b @ y.mT), grad_b
 
 
-# The solution X of A X = B, for B (…, n, k); batches broadcast. A singular A raises unless errors are deferred.
+# Solves A X = B for X, where B is (…, n, k). Batches broadcast. A singular A raises unless errors are deferred.
 solve: Op = Op(
     "solve",
     r"{a}^{-1} {b}",
@@ -133,7 +133,8 @@ solve_triangular: Op = Op(
     precedence=Op.PRODUCT,
 )
 
-# The sign of the determinant (-1, 0 or 1) and the logarithm of its absolute value, both (…), without overflow.
+# Returns the sign of the determinant (-1, 0 or 1) and the logarithm of its absolute value, both (…). The computation
+# does not overflow.
 slogdet = Op(
     "slogdet",
     r"\ln\left|\det {a}\right|",
@@ -142,8 +143,8 @@ slogdet = Op(
     outputs=2,
 )
 
-# The gradient of a determinant is the cofactor matrix of signed minors. It exists for singular matrices too, which have
-# no inverse; the rule of `cofactor` itself requires a non-singular matrix.
+# The gradient of a determinant is the cofactor matrix of signed minors. It also exists for singular matrices,
+# which have no inverse. The rule of `cofactor` itself requires a non-singular matrix.
 det = Op(
     "det",
     r"\det {a}",
@@ -163,19 +164,19 @@ cofactor: Op = Op("cofactor", r"\operatorname{cofactor} {a}", vjp=(_cofactor_rul
 
 
 def _cholesky_rule(g: Any, y: Any) -> Any:
-    """Return L^-T S L^-1, with S half of the symmetric matrix given by the lower half of Lᵀ G."""
+    """Return L^-T S L^-1, where S is half of the symmetric matrix with the lower triangle of Lᵀ G."""
     lower = tril(y.mT @ g, diagonal=0)
     symmetric = (lower + tril(lower, diagonal=-1).mT) * 0.5
     left = solve_triangular(y.mT, symmetric, upper=True, unitriangular=False)
     return solve_triangular(y.mT, left.mT, upper=True, unitriangular=False).mT
 
 
-# The lower triangular L with A = L Lᵀ, for A symmetric (only the lower half is read) and positive definite.
+# Returns the lower triangular L with A = L Lᵀ, for a symmetric positive definite A. Only A's lower triangle is read.
 cholesky = Op("cholesky", r"\operatorname{cholesky} {a}", vjp=(_cholesky_rule,), shown=(adjoint_formula("a"),))
 
 
 def _thin_svd_rule(g: Any, y0: Any, y1: Any, y2: Any) -> Any:
-    """Singular vectors of repeated singular values, or of zeros in a non-square matrix, have inf or nan gradients."""
+    """Gradients through singular vectors are inf or nan if singular values repeat, or are 0 in a non-square matrix."""
     grad_u, grad_s, grad_v = g
     k = y1.shape[-1]
     column, row = (reshape(y1, shape=(*y1.shape[:-1], *tail_shape)) for tail_shape in ((k, 1), (1, k)))
@@ -197,7 +198,7 @@ def _thin_svd_rule(g: Any, y0: Any, y1: Any, y2: Any) -> Any:
     return y0 @ core @ y2 + outside
 
 
-# U (…, m, k), the singular values (…, k) in descending order, and Vᵀ (…, k, n) of A = U S Vᵀ; k = min(m, n).
+# Returns U (…, m, k), the singular values (…, k) in descending order, and Vᵀ (…, k, n) of A = U S Vᵀ; k = min(m, n).
 thin_svd: Op = Op(
     "thin_svd", r"\operatorname{svd} {a}", vjp=(_thin_svd_rule,), shown=(adjoint_formula("a"),), outputs=3
 )

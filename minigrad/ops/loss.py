@@ -1,4 +1,4 @@
-"""Losses, without reduction except in `cross_entropy` and `nll_loss`. Classes are along dimension 1: (N, C, d1, …)."""
+"""Losses. Only `cross_entropy` and `nll_loss` include a reduction. Classes are dimension 1 of (N, C, d1, …)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def _unsqueeze_classes(x: Any) -> Any:
-    """Insert a class dimension of size 1 into `x`, which has one value per position."""
+    """Insert a class dimension of size 1 into `x`, which has a single value per position."""
     return reshape(x, shape=(x.shape[0], 1, *x.shape[1:]))
 
 
@@ -39,7 +39,7 @@ def _log_softmax(a: Any) -> Any:
 
 
 def _target_losses(losses: Any, b: Any, c: Any, shape: Any, ignore_index: int, reduction: str) -> tuple[Any, ...]:
-    """Return the reduced loss of the target classes, the gathered indices `at`, and each position's weight `share`."""
+    """Return the reduced loss, and for each position the class index `at` and the weight `share`."""
     mask = ne(b, ignore_index)
     at = where(mask, b, 0.0)
     weight = 1.0
@@ -64,8 +64,8 @@ def _cross_entropy_meaning(a: Any, b: Any, c: Any, a_shape: Any, ignore_index: i
     return (*_target_losses(_log_softmax(a), b, c, a_shape, ignore_index, reduction), top, total)
 
 
-# a: logits; b: class indices; c: class weights or None. `share` is the weight of a position: 0 where b is ignore_index,
-# and normalised to sum to 1 for a mean. `at` is b, or 0 where ignored.
+# a contains logits, b class indices, and c class weights unless it is None. `share` is the weight of a position, which
+# is 0 where b is ignore_index; for a mean, the weights are normalised to sum to 1. `at` is b, or 0 where ignored.
 cross_entropy = Op(
     "cross_entropy",
     r"-\ln \operatorname{softmax}\left({a}\right)_{b}",
@@ -92,7 +92,7 @@ def _softmax_jacobian_product(g: Any, weight: Any, a: Any) -> Any:
 
 
 # The VJP of cross_entropy: (softmax(a) - one_hot(at)) times `share` and the upstream gradient `up`. The kernel reuses
-# top, the maximum of the logits, and total, the sum of exp(a - top). None of at, share, top and total gets a gradient.
+# top, the maximum of the logits, and total, the sum of exp(a - top). at, share, top and total receive no gradients.
 cross_entropy_backward: Op = Op(
     "cross_entropy_backward",
     r"{up} \cdot \left(\operatorname{softmax} {a} - e_{at}\right)",
@@ -124,7 +124,7 @@ cross_entropy_backward: Op = Op(
     ),
 )
 
-# Per position: the sum over classes of -b ln softmax(a), for class probabilities b.
+# At each position, the sum over classes of -b ln softmax(a), where b contains class probabilities.
 soft_cross_entropy = Op(
     "soft_cross_entropy",
     r"-\sum {b} \ln \operatorname{softmax} {a}",

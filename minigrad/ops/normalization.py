@@ -1,11 +1,12 @@
 """Normalisation and dropout.
 
 Every norm standardises elements to mean 0 and variance 1, then scales by a weight and shifts by a bias. layer_norm,
-batch_norm, instance_norm and group_norm differ only in which elements share statistics, given by `Norm`; rms_norm does
-not subtract the mean. All share two gradient operations, for a and for the weight.
+batch_norm, instance_norm and group_norm differ only in the elements that share statistics, which `Norm` describes;
+rms_norm does not subtract the mean. All norms use the same two gradient operations, for the operand a and for the
+weight.
 
 Every norm saves the mean and rstd, the reciprocal of the standard deviation. The gradient rules use them only as cached
-results: the rule for a includes the gradients that flow through them.
+results; the rule for a includes the gradients that flow through them.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ __all__ = [
 
 
 class Norm(NamedTuple):
-    """Parameters of a norm: which elements are standardised together, and how.
+    """Parameters of a norm, which determine the elements that are standardised together.
 
-    The operand is reshaped to `shape`. Mean and variance are taken over its dimensions `dim`; weight and bias extend
-    along its dimensions `along`. `eps` is added to the variance. The mean is subtracted only if `centred`.
+    The operand is reshaped to `shape`. Mean and variance are computed over its dimensions `dim`; weight and bias have
+    its dimensions `along`. `eps` is added to the variance. The mean is subtracted only if `centred`.
     """
 
     shape: Shape
@@ -47,7 +48,7 @@ class Norm(NamedTuple):
 
 
 def _standardise(a: Any, norm: Norm) -> tuple[Any, Any]:
-    """Return `a` normalised over ``norm.dim``, in ``norm.shape``, and rstd; both are differentiable."""
+    """Reshape `a` to ``norm.shape`` and standardise it over ``norm.dim``. Return the differentiable result and rstd."""
     x = reshape(a, shape=norm.shape)
     x = x - average(x, dim=norm.dim, keepdim=True) if norm.centred else x
     rstd = rsqrt(average(x * x, dim=norm.dim, keepdim=True) + norm.eps)
@@ -63,12 +64,12 @@ def _apply_weight(x: Any, weight: Any, norm: Norm) -> Any:
 
 
 def _weight_shape(norm: Norm) -> Shape:
-    """Return the shape in which a weight broadcasts with norm.shape."""
+    """Return the shape to which a weight is reshaped to broadcast with norm.shape."""
     return tuple(size if k in norm.along else 1 for k, size in enumerate(norm.shape))
 
 
 def _norm_without_bias(a: Any, w: Any, norm: Norm) -> tuple[Any, ...]:
-    """Compute a norm without bias; return it with its mean and rstd."""
+    """Compute a norm without bias. Return the result, the mean and rstd."""
     x, rstd = _standardise(a, norm)
     mean = average(reshape(a, shape=norm.shape), dim=norm.dim, keepdim=True)
     return reshape(_apply_weight(reshape(x, shape=a.shape), w, norm), shape=a.shape), mean, rstd
@@ -89,7 +90,7 @@ def _norm_backward_meaning(u: Any, a: Any, w: Any, norm: Norm) -> Any:
 
 
 def _sum_to_weight(x: Any, to: Shape, norm: Norm) -> Any:
-    """Sum x over all dimensions but norm.along, to the shape of the weight: the adjoint of `_apply_weight`."""
+    """Sum x over all dimensions except norm.along, and reshape it to `to`. This is the adjoint of `_apply_weight`."""
     reduced_dims = tuple(k for k in range(len(norm.shape)) if k not in norm.along)
     return reshape(sum(reshape(x, shape=norm.shape), dim=reduced_dims, keepdim=False), shape=to)
 
@@ -97,7 +98,7 @@ def _sum_to_weight(x: Any, to: Shape, norm: Norm) -> Any:
 def _declare_norm(
     name: str, formula: str, shown_a: str, inputs: tuple[str, ...] = ("a", "w", "b"), outputs: int = 1
 ) -> Op:
-    """Declare a norm. One with three outputs also returns mean and variance without gradients, for running averages."""
+    """Declare a norm. With three outputs, it also returns mean and variance for running averages, without gradients."""
 
     def output_grad(g: Any) -> Any:
         return g if outputs == 1 else g[0]
@@ -122,7 +123,7 @@ def _declare_norm(
 
 _NORM_FORMULA = r"\frac{{a} - \operatorname{E} {a}}{\sqrt{\operatorname{var} {a} + \epsilon}} \cdot {w} + {b}"
 
-# The displayed gradient of a, where norm(a) is the standardised a.
+# Formulas for the displayed gradient of a, in which norm(a) is the standardised a.
 _SHOWN_MEAN_TERM = (
     r"\operatorname{norm} {a} \cdot \operatorname{E}\left({g} \cdot {w} \cdot \operatorname{norm} {a}\right)\right)"
 )
@@ -152,9 +153,9 @@ def _norm_backward_rule(g: Any, u: Any, a: Any, w: Any, mean: Any, rstd: Any, no
     return norm_backward(reshape(grad_x, shape=a.shape), a, None, mean, rstd, norm=norm) - grad_rstd
 
 
-# The VJP of a norm for a, from the upstream gradient u. With x the standardised a and h = u w, it is
-# rstd (h - E h - x E[h x]), without E h if not centred (combines the gradients of Ioffe and Szegedy 2015, section 3).
-# It is self-adjoint in h.
+# The VJP of a norm for a, from the upstream gradient u. If x is the standardised a and h = u w, the VJP is
+# rstd (h - E h - x E[h x]), without E h if not centred. It combines the gradients of Ioffe and Szegedy 2015, section 3,
+# and is self-adjoint in h.
 norm_backward: Op = Op(
     "norm_backward",
     r"\operatorname{normBackward}\left({u}, {a}, {w}\right)",
@@ -181,7 +182,7 @@ norm_backward: Op = Op(
     meaning=_norm_backward_meaning,
 )
 
-# The VJP of a norm for the weight, of shape `to`: the sum of u x.
+# The VJP of a norm for the weight, which is the sum of u x, with the shape `to`.
 norm_weight: Op = Op(
     "norm_weight",
     r"\operatorname{normWeight}\left({u}, {a}\right)",
@@ -202,8 +203,8 @@ norm_weight: Op = Op(
     meaning=lambda u, a, to, norm: _sum_to_weight(reshape(u, shape=norm.shape) * _standardise(a, norm)[0], to, norm),
 )
 
-# 0 with probability p, else a / (1 - p). The mask is a function of the key, so the rule recomputes it and no mask is
-# saved (Srivastava et al. 2014).
+# Elements are 0 with probability p, else a / (1 - p) (Srivastava et al. 2014). The rule recomputes the mask from the
+# key, so that no mask is saved.
 dropout: Op = Op(
     "dropout",
     r"\operatorname{dropout} {a}",

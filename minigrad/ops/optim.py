@@ -1,9 +1,9 @@
-"""Parameter updates: one fused operation, and so one kernel launch, per parameter and optimizer step.
+"""Parameter updates. An optimizer step is one fused operation, and so one kernel launch, per parameter.
 
-Each takes a parameter, its gradient and the optimizer state, all of one shape, and returns the new parameter and state;
-the optimizer passes `out` to update them in place. None is differentiable. In the formulas g is the gradient, negated
-by `maximize`, plus `weight_decay` times the parameter; letters on the right are values before the step unless primed.
-See `optim` for the sources.
+An update takes a parameter, its gradient and the optimizer state, all of the same shape, and returns the new parameter
+and state. The optimizer passes `out` to update them in place. Updates are not differentiable. In the formulas g is the
+gradient, negated by `maximize`, plus `weight_decay` times the parameter; letters on the right are values before the
+step unless primed. See `optim` for the sources.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def _declare_update(name: str, formula: str, state: str, attrs: str) -> Op:
-    """Declare an update; `state` and `attrs` are names separated by spaces."""
+    """Declare an update. `state` and `attrs` contain names separated by spaces."""
     inputs = ("p", "grad", *state.split())
     attr_names = (*attrs.split(), "weight_decay", "maximize")
     return Op(

@@ -1,4 +1,4 @@
-"""Pooling and resizing, over windows.
+"""Pooling and resizing over windows.
 
 The windows of a dimension are index ranges, one per output element, with padding, stride, dilation and rounding already
 applied. Average pooling and resizing are separable and linear, so one op, `resample`, computes both, and its VJP is
@@ -19,8 +19,8 @@ def _max_pool_rule(g: Any, y1: Any, a_shape: Shape, windows: tuple[Any, ...]) ->
     return put_at(g[0], y1, shape=a_shape, dims=len(windows))
 
 
-# The extremes over `windows`, a list for each of the last dimensions, and their flat indices into these dimensions.
-# Nan propagates. The first of equal extremes gets the gradient.
+# Returns the extremes over `windows`, a list of windows for each of the last dimensions, and the flat indices of the
+# extremes in these dimensions. Nan propagates. The first of equal extremes receives the gradient.
 max_pool = Op(
     "max_pool",
     r"\max {a}",
@@ -38,7 +38,7 @@ min_pool = Op(
     outputs=2,
 )
 
-# pick_at reads a at the flat indices b into its last `dims` dimensions; put_at, its adjoint, accumulates a into zeros.
+# pick_at reads a at the flat indices b into its last `dims` dimensions. Its adjoint, put_at, accumulates a into zeros.
 pick_at: Op = Op(
     "pick_at",
     "{a}_{b}",
@@ -60,7 +60,7 @@ put_at: Op = Op(
     attrs=("shape", "dims"),
 )
 
-# Multiply along `dim` by a sparse matrix, or with `back` by its transpose. A row of the matrix is (indices, weights)
+# Multiplies along `dim` by a sparse matrix, or by its transpose if `back`. A row of the matrix is (indices, weights)
 # and has length `size`. Elements without a weight are not read, so inf and nan do not propagate.
 resample: Op = Op(
     "resample",

@@ -1,7 +1,7 @@
-"""Random sampling, counter-based: values starting at `offset` in the stream of a 64-bit `key`.
+"""Counter-based random sampling. Values are sampled from the stream of a 64-bit `key`, starting at `offset`.
 
-These are pure functions of their attributes: the same key and offset give the same values. A `Generator` advances the
-offset. None is differentiable.
+The operations are pure functions of their attributes, so the same key and offset yield the same values. A `Generator`
+advances the offset. The operations are not differentiable.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reductions and cumulative operations. `dim` holds non-negative dimensions in ascending order.
+"""Reductions and cumulative operations. `dim` contains non-negative dimensions in ascending order.
 
 Gradient rules use `spread` to expand a reduced tensor to the operand's shape.
 """
@@ -86,7 +86,7 @@ def _var_rule(g: Any, a: Any, a_shape: Shape, dim: tuple[int, ...], correction: 
 
 
 def _std_rule(g: Any, y: Any, a: Any, a_shape: Shape, dim: tuple[int, ...], correction: float, keepdim: bool) -> Any:
-    """The gradient is 0 where all elements are equal, as in PyTorch; its own derivative there is nan."""
+    """The gradient is 0 where all elements are equal, as in PyTorch. The second derivative there is nan."""
     reciprocal = where(y == 0, 0.0, div(1.0, y))
     scaled_grad = div(g, _degrees_of_freedom(a_shape, dim, correction))
     return spread(reciprocal, a_shape, dim, keepdim) * _deviation(a, dim) * spread(scaled_grad, a_shape, dim, keepdim)
@@ -200,7 +200,7 @@ amin = Op(
 )
 
 
-# From here on `dim` is one int. max and min return values and indices; the gradient flows to the element at the index.
+# Below, `dim` is a single int. max and min return values and indices; the element at the index receives the gradient.
 def _max_rule(g: Any, y1: Any, a_shape: Shape, dim: int, keepdim: bool) -> Any:
     return put_along(g[0], y1, shape=a_shape, dim=dim, keepdim=keepdim)
 
@@ -224,7 +224,7 @@ min = Op(
 argmax = Op("argmax", r"\operatorname{argmax} {a}", vjp=(None,), attrs=_REDUCTION_ATTRS)
 argmin = Op("argmin", r"\operatorname{argmin} {a}", vjp=(None,), attrs=_REDUCTION_ATTRS)
 
-# pick_along reads the element at index b along `dim`; put_along, its adjoint, writes a to index b of a tensor of zeros.
+# pick_along reads the element at index b along `dim`. Its adjoint, put_along, writes a to index b of a zero tensor.
 pick_along: Op = Op(
     "pick_along",
     "{a}_{b}",
@@ -240,7 +240,7 @@ put_along: Op = Op(
     attrs=("shape", "dim", "keepdim"),
 )
 
-# --- cumulative operations: from the first element, or with `reverse` from the last ---
+# --- cumulative operations, which start at the first element, or at the last if `reverse` ---
 
 cumsum: Op = Op(
     "cumsum",
@@ -270,7 +270,7 @@ cumprod: Op = Op(
 
 
 def _prod_rule(g: Any, a: Any, a_shape: Shape, dim: int, keepdim: bool) -> Any:
-    """Multiply `g` by the product of all other elements: those before times those after."""
+    """Multiply `g` by the product of all elements before and all elements after each element."""
     before = shift(cumprod(a, dim=dim, reverse=False), dim=dim, by=1, fill=1.0)
     after = shift(cumprod(a, dim=dim, reverse=True), dim=dim, by=-1, fill=1.0)
     return spread(g, a_shape, (dim,), keepdim) * (before * after)
@@ -281,7 +281,7 @@ prod = Op(
 )
 
 
-# The recurrence y[k] = b[k] + a[k] y[k-1], with y = 0 before the first.
+# recur computes the recurrence y[k] = b[k] + a[k] y[k-1], where y is 0 before the first element.
 def _recur_rule(g: Any, a: Any, dim: int, reverse: bool) -> Any:
     """VJP for b."""
     return recur(shift(a, dim=dim, by=-_predecessor_shift(reverse), fill=0.0), g, dim=dim, reverse=not reverse)
@@ -301,7 +301,7 @@ recur: Op = Op(
     promotes="same",
 )
 
-# Shift by `by` positions along `dim`, discarding elements shifted out and filling with `fill`.
+# Shifts by `by` positions along `dim`. Elements shifted out are discarded; vacated positions are set to `fill`.
 shift: Op = Op(
     "shift",
     r"\operatorname{shift} {a}",

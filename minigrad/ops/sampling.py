@@ -1,8 +1,8 @@
 """Bilinear image sampling: Jaderberg et al., "Spatial Transformer Networks", 2015, section 3.3.
 
 Images are (N, C, H, W), points (N, rows, columns) in pixel coordinates: x from the left, y from the top, with 0 at the
-centre of the first pixel. Outside the image there are zeros. Elementwise operations convert normalised coordinates and
-apply the padding mode.
+centre of the first pixel. Pixels outside of the image are zero. Elementwise operations convert normalised coordinates
+and apply the padding mode.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ __all__ = ["grid_put", "grid_sample"]
 
 
 def _coordinate_grad(g: Any, image: Any, x: Any, y: Any, nearest: bool, along_x: bool) -> Any:
-    """Return the derivative of ``sum(g * grid_sample(image, x, y))`` over channels with respect to x, or to y.
+    """Return the derivative of ``sum(g * grid_sample(image, x, y))`` over channels with respect to x or y.
 
-    It interpolates the differences along the two opposite sides of the pixel cell that contains the point (eq. 6
-    and 7).
+    It is interpolated between the pixel differences along two opposite sides of the cell of four pixels that contains
+    the point (eq. 6 and 7).
     """
     if nearest:
         return where(False, x, 0.0)
@@ -35,8 +35,8 @@ def _coordinate_grad(g: Any, image: Any, x: Any, y: Any, nearest: bool, along_x:
     return (1.0 - fraction) * difference(0.0) + fraction * difference(1.0)
 
 
-# Sample the image a at the points (b, c): interpolate bilinearly between the four neighbouring pixels (eq. 5), or take
-# the `nearest` pixel.
+# Samples the image a at the points (b, c), by bilinear interpolation between the four neighbouring pixels (eq. 5), or
+# from the `nearest` pixel.
 grid_sample: Op = Op(
     "grid_sample",
     r"{a}\left({b}, {c}\right)",
@@ -52,7 +52,7 @@ grid_sample: Op = Op(
     ),
     attrs=("nearest",),
 )
-# The adjoint of grid_sample in the image: accumulate the values a at the points (b, c) into an image of `shape`.
+# The adjoint of grid_sample for the image. Accumulates the values a at the points (b, c) into an image of `shape`.
 grid_put: Op = Op(
     "grid_put",
     r"{a}\left({b}, {c}\right)",

@@ -55,7 +55,7 @@ expand: Op = Op(
     view=True,
 )
 
-# A view if the strides allow it, otherwise a copy.
+# Returns a view if the strides allow it, otherwise a copy.
 reshape: Op = Op(
     "reshape",
     r"\operatorname{reshape}\left({a}, {shape}\right)",
@@ -73,7 +73,7 @@ permute: Op = Op(
     view=True,
 )
 
-# Basic indexing with ints, slices, None and `...`. Elements that are not selected get no gradient.
+# Basic indexing with ints, slices, None and `...`. The gradient of elements that are not selected is 0.
 index: Op = Op(
     "index",
     "{a}_{key}",
@@ -107,7 +107,8 @@ diagonal_backward: Op = Op(
     attrs=("shape", *_DIAGONAL_ATTRS),
 )
 
-# unfold returns windows of `size` along `dim`, one every `step`, in a new last dimension; its adjoint sums overlaps.
+# unfold returns windows of `size` along `dim`, one every `step` elements, in a new last dimension. Its adjoint sums
+# overlapping windows.
 _UNFOLD_ATTRS = ("dim", "size", "step")
 unfold: Op = Op(
     "unfold",
@@ -125,7 +126,8 @@ unfold_backward: Op = Op(
     attrs=("shape", *_UNFOLD_ATTRS),
 )
 
-# An arbitrarily strided view of the memory of a, whose strides are `own`; `offset` is relative to its first element.
+# Returns a view of the memory of a with arbitrary strides. `own` contains the strides of a; `offset` is relative to the
+# first element of a.
 _AS_STRIDED_ATTRS = ("own", "size", "stride", "offset")
 as_strided: Op = Op(
     "as_strided",
@@ -187,12 +189,12 @@ def _cat_rule(g: Any, slot: int, dim: int, sizes: tuple[int, ...]) -> Any:
     return index(g, key=(slice(None),) * dim + (slice(start, start + sizes[slot]),))
 
 
-# Concatenation along `dim`, in which the operands have `sizes`.
+# Concatenates the operands along `dim`. `sizes` contains their sizes in that dimension.
 cat = Op(
     "cat", "{a}", vjp=(_cat_rule,), shown=(r"\operatorname{part}_{slot} {g}",), attrs=("dim", "sizes"), variadic=True
 )
 
-# `pads` are (before, after) per dimension; negative padding crops. Hence the VJP pads by the negated amounts.
+# `pads` contains (before, after) for each dimension. Negative padding crops, so the VJP pads by the negated amounts.
 pad: Op = Op(
     "pad",
     r"\operatorname{pad} {a}",
@@ -201,7 +203,7 @@ pad: Op = Op(
     attrs=("pads", "value"),
 )
 
-# Repeat each element along `dim` by `repeats`, an int or one per element; the adjoint sums the repetitions.
+# Repeats each element along `dim`, by `repeats`, an int or one int per element. The adjoint sums the repetitions.
 repeat_interleave: Op = Op(
     "repeat_interleave",
     r"\operatorname{repeat} {a}",
@@ -218,10 +220,10 @@ repeat_interleave_backward: Op = Op(
 )
 
 to = Op("to", r"\operatorname{to}\left({a}, {dtype}\right)", vjp=(lambda g: g,), attrs=("dtype",))
-# b written into a. a remains an operand in the graph, with gradient 0, as in PyTorch.
+# Copies b into a. In the graph a remains an operand, with gradient 0, as in PyTorch.
 copy = Op("copy", "{b}", vjp=(lambda g: where(False, g, 0.0), lambda g: g))
 
-# One of several outputs of an op, selected by index. Its gradient is placed at that position of a tuple.
+# Selects one of several outputs of an op by index. The gradient is placed at that index of a tuple.
 pick = Op(
     "pick",
     r"{a}_{\left[{index}\right]}",
@@ -231,8 +233,9 @@ pick = Op(
 )
 
 
-# A copy of a in which b replaces the view reached by the view ops in `chain`: the functional form of an in-place write
-# to a view. The copy has the strides of the base, `stride`, so that each step of the chain is a view.
+# Returns a copy of a in which b replaces the view that results from the view ops in `chain`. This is the functional
+# form of an in-place write to a view. The copy has the strides of the base, `stride`, so that each op in `chain`
+# returns a view.
 overwrite: Op = Op(
     "overwrite",
     r"\operatorname{overwrite}\left({a}_{chain}, {b}\right)",

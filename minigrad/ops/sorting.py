@@ -1,4 +1,4 @@
-"""Sorting along one dimension: values and indices. The gradient is scattered back to the indices."""
+"""Sorting along one dimension, which returns values and indices. The gradient is scattered to the indices."""
 
 from __future__ import annotations
 

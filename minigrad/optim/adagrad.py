@@ -1,4 +1,4 @@
-"""Per-element learning rates from squared gradients: their sum (Adagrad) or moving average (RMSprop, Adadelta)."""
+"""Optimizers with per-element learning rates from the sum or a moving average of squared gradients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RMSPROP_OPS = {
     (False, True): ops.rmsprop_momentum_step,
     (True, False): ops.rmsprop_centered_step,
     (True, True): ops.rmsprop_centered_momentum_step,
-}  # by (centered, momentum > 0)
+}  # keyed by (centered, momentum > 0)
 
 
 class Adagrad(Optimizer):

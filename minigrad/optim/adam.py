@@ -1,4 +1,4 @@
-"""Adam and its variants: per-element learning rates from moving averages of the gradient and its square."""
+"""Adam and its variants, with per-element learning rates from moving averages of the gradient and its square."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Betas = tuple[float, float]
 
 
 class _MomentOptimizer(Optimizer):
-    """Base class of optimizers with two moments; counts the steps of each parameter."""
+    """Base class of optimizers that estimate two moments of the gradient. Counts the steps of each parameter."""
 
     limits: ClassVar[Limits] = {
         "lr": NON_NEGATIVE,

@@ -21,12 +21,12 @@ __all__ = [
 Hook = Callable[..., Any]
 HOOK_KINDS = ("before", "after", "saving", "saved", "loading", "loaded")
 _NO_HOOKS: Mapping[str, dict[Any, Hook]] = {name: {} for name in HOOK_KINDS}  # for an optimizer without hooks
-global_hooks: dict[str, dict[Any, Hook]] = {"before": {}, "after": {}}  # the hooks of all optimizers
+global_hooks: dict[str, dict[Any, Hook]] = {"before": {}, "after": {}}  # hooks that run for every optimizer
 
 
 class _ActiveSteps(threading.local):
     def __init__(self) -> None:
-        self.stepping: set[int] = set()  # ids of the optimizers whose step this thread runs
+        self.stepping: set[int] = set()  # ids of the optimizers whose `step` is running in this thread
 
 
 _active_steps = _ActiveSteps()
@@ -64,7 +64,7 @@ class OptimizerHooksMixin:
         return self._hooks[kind]
 
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
-        """Call ``hook(optimizer, args, kwargs)`` before each step; it may return modified ``(args, kwargs)``."""
+        """Call ``hook(optimizer, args, kwargs)`` before each step. The hook may return new ``(args, kwargs)``."""
         return _add_hook(self._hooks_of_kind("before"), hook)
 
     def register_step_post_hook(self, hook: Hook) -> RemovableHandle:
@@ -76,11 +76,11 @@ class OptimizerHooksMixin:
         return _add_hook(self._hooks_of_kind("saving"), hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(optimizer, state_dict)`` with the result of `state_dict`; it may return a replacement."""
+        """Call ``hook(optimizer, state_dict)`` with the result of `state_dict`. The hook may return a new dict."""
         return _add_hook(self._hooks_of_kind("saved"), hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Call ``hook(optimizer, state_dict)`` before loading; it may return a replacement."""
+        """Call ``hook(optimizer, state_dict)`` before loading. The hook may return a new dict."""
         return _add_hook(self._hooks_of_kind("loading"), hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
@@ -106,7 +106,7 @@ def with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         if id(self) in _active_steps.stepping or (self._hooks is _NO_HOOKS and not before and not after):
             return step(self, *args, **kwargs)
         own_hooks = self._hooks
-        _active_steps.stepping.add(id(self))  # a step that calls super().step() counts once
+        _active_steps.stepping.add(id(self))  # hooks run only once if `step` calls super().step()
         try:
             for hook in (*before.values(), *own_hooks["before"].values()):
                 replacement = hook(self, args, kwargs)

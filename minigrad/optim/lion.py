@@ -1,4 +1,4 @@
-"""Lion: steps along the sign of a moving average."""
+"""The Lion optimizer, which steps along the sign of a moving average of the gradient."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Lion"]
 
 
 class Lion(Optimizer):
-    """Implements Lion: steps of ± `lr` by the sign of an averaged gradient. The state is half as large as Adam's.
+    """Implements Lion, with steps of ± `lr` by the sign of an averaged gradient. The state is half as large as Adam's.
 
     Chen et al. 2023, "Symbolic discovery of optimization algorithms", algorithm 2; β₁, β₂ are `betas`, and the gradient
     g is negated if `maximize`:

@@ -12,7 +12,7 @@ from minigrad.optim.optimizer import NON_NEGATIVE, Limits, Optimizer, constructo
 
 __all__ = ["Muon", "orthogonalize"]
 
-_COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan 2024: maximal derivative at 0 with singular values near 1
+_COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan 2024 maximises the derivative at 0 subject to results near 1.
 
 
 def orthogonalize(

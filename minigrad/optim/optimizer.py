@@ -1,4 +1,4 @@
-"""Optimizer: the base class of all optimizers, which stores parameter groups and the state of each parameter.
+"""The base class of all optimizers, which stores the parameter groups and the state of each parameter.
 
 A subclass defines `update`, which updates one parameter; this class counts steps, validates, saves and loads.
 """
@@ -33,13 +33,13 @@ from minigrad.optim.hooks import (
 __all__ = ["Optimizer", "constructor_options", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
 Limits = Mapping[str, tuple[float, float]]
-# PyTorch's names of options in messages.
+# Names of the options in PyTorch's error messages.
 _OPTION_LABELS = {"betas": "beta parameter", "eps": "epsilon value", "lr": "learning rate"}
 NON_NEGATIVE, UNIT_INTERVAL = (0.0, float("inf")), (0.0, 1.0)  # half-open intervals: [0, inf), [0, 1)
 
 
 def constructor_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options among the `locals()` of a constructor: all arguments except the parameters."""
+    """Return the optimizer options in the `locals()` of a constructor: all arguments except `params`."""
     return {name: x for name, x in arguments.items() if name not in ("self", "params", "__class__")}
 
 
@@ -47,18 +47,17 @@ class Optimizer(OptimizerHooksMixin):
     """Base class of optimizers. `params` is an iterable of leaf tensors, or of dicts that define parameter groups.
 
     Each group has its tensors under "params" and may override options. Items may also be (name, tensor) pairs, as from
-    ``model.named_parameters()``: the group then has "param_names". A numeric option may be a tensor of one element,
-    which each step reads.
+    ``model.named_parameters()``: the group then has "param_names". A numeric option may be a tensor of one element;
+    each step reads its value.
 
-    `param_groups` lists the groups, completed from `defaults`; modify ``group["lr"]`` there. `state` maps each updated
-    parameter to its state, on the same device and of the same dtype.
+    `param_groups` lists the groups, with missing options from `defaults`; modify ``group["lr"]`` there. `state` maps
+    each updated parameter to its state, on the same device and of the same dtype.
 
     A subclass defines ``update(p, grad, state, group)``, which modifies one parameter in place, and may declare in
     `limits` the half-open interval of each option.
 
     PyTorch's implementation options `foreach`, `fused` and `capturable` are stored in the groups and have no effect on
-    results or speed: an update is one launch anyway. ``differentiable=True`` would make the step differentiable, and is
-    rejected.
+    results or speed, since an update is always a single launch. ``differentiable=True`` raises ArgumentError.
 
     Raises DTypeError if `params` is not an iterable of tensors or dicts, ArgumentError if it is empty, a tensor appears
     twice or not a leaf, an option is outside its limits, or for `differentiable`.
@@ -77,7 +76,7 @@ class Optimizer(OptimizerHooksMixin):
 
     limits: ClassVar[Limits] = {}
     traceable: ClassVar[bool] = False
-    """Whether `update` only passes options such as ``group["lr"]`` to operations or applies Python operators to them.
+    """Whether `update` uses options such as ``group["lr"]`` only as arguments of operations and of Python operators.
     If so, a replay of `mg.jit` reads the options at each step; otherwise a changed option triggers a retrace."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -89,8 +88,8 @@ class Optimizer(OptimizerHooksMixin):
         self.defaults = dict(defaults)
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
-        self._call_site: tuple[str, int] | None = None  # the user's line that called `step`
-        self.steps = 0  # step count, for schedulers to detect a wrong call order
+        self._call_site: tuple[str, int] | None = None  # source line of the user's call of `step`
+        self.steps = 0  # number of steps, by which schedulers detect a wrong call order
         if isinstance(params, Tensor | str) or not isinstance(params, Iterable):
             raise DTypeError(
                 f"{self.name}: params should be an iterable of tensors or dicts, but got {describe_type(params)}.\n"
@@ -113,7 +112,7 @@ class Optimizer(OptimizerHooksMixin):
 
     @with_step_hooks
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient. `closure` first reevaluates the loss, which is then returned.
+        """Update every parameter that has a gradient. If given, `closure` is called first and its loss is returned.
 
         Raises ShapeError or DTypeError if a gradient or state no longer matches its parameter.
         """
@@ -150,7 +149,7 @@ class Optimizer(OptimizerHooksMixin):
                             p.grad.zero_()
 
     def _read_option(self, name: str, x: Any) -> Any:
-        """Return option `name` with tensors of one element, also in a tuple, converted to Python scalars."""
+        """Convert the option `x`, or each item of a tuple, from a one-element tensor to a Python scalar."""
         if x.__class__ is tuple:
             return tuple([self._read_option(name, item) for item in x])
         if x.__class__ is not Tensor:
@@ -164,7 +163,7 @@ class Optimizer(OptimizerHooksMixin):
     # --- for subclasses ---
 
     def memory(self, state: dict[str, Any], p: Tensor, *names: str, value: float = 0.0) -> list[Tensor]:
-        """Return the state tensors `names`, with the shape and dtype of `p`; missing ones are filled with `value`."""
+        """Return the tensors `names` of `state`. Missing tensors are created like `p` and filled with `value`."""
         for name in names:
             if state.get(name) is None:
                 state[name] = wrap(get_allocator(device_of(p._array)).full(p.shape, p._array.dtype, value))
@@ -179,7 +178,7 @@ class Optimizer(OptimizerHooksMixin):
         group: Mapping[str, Any] | None = None,
         **attrs: Any,
     ) -> None:
-        """Run `op` on `p`, its gradient and its state `buffers`, in one launch and in place.
+        """Update `p` and its state `buffers` in place, in one launch of `op`.
 
         The attributes of `op` come from `group` and `attrs`.
         """
@@ -209,7 +208,10 @@ class Optimizer(OptimizerHooksMixin):
     # --- groups ---
 
     def add_param_group(self, param_group: Any) -> None:
-        """Add a param group, ``{"params": …}`` with options that override the defaults. Raises like the constructor."""
+        """Add a parameter group, a dict with its tensors under "params" and options that override the defaults.
+
+        Raises the same errors as the constructor.
+        """
         if not isinstance(param_group, Mapping) or "params" not in param_group:
             raise DTypeError(
                 f'{self.name}: param_group must be a dict with its tensors under "params", but got {param_group!r:.80}.'
@@ -240,7 +242,7 @@ class Optimizer(OptimizerHooksMixin):
         self.param_groups.append(group)
 
     def _split_names(self, group: dict[str, Any]) -> None:
-        """Separate the names of (name, parameter) pairs into "param_names". Either all groups have names or none."""
+        """Move the names of (name, parameter) pairs to "param_names". Either all groups have names or none."""
         named_params = [x for x in group["params"] if isinstance(x, tuple) and len(x) == 2]
         if named_params:
             group["param_names"] = [name for name, _ in named_params]
@@ -282,7 +284,7 @@ class Optimizer(OptimizerHooksMixin):
     # --- serialisation ---
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state, by parameter index, and the param groups, in PyTorch's layout.
+        """Return a dict of the state, by parameter index, and the parameter groups, in PyTorch's format.
 
         The tensors are not copied: the next step modifies them.
 
@@ -350,11 +352,11 @@ class Optimizer(OptimizerHooksMixin):
         self._run_hooks("loaded")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes for a copy or pickle: all except the hooks, as in PyTorch."""
+        """Return the attributes to copy or pickle, which exclude the hooks, as in PyTorch."""
         return {name: x for name, x in vars(self).items() if name != "_hooks"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the attributes of a copy or of `load_state_dict`. Override it to add options to older groups."""
+        """Restore the attributes of a copy or state dict. Override it to add options that older groups lack."""
         vars(self).update(state)
 
     def _convert_state(self, name: str, x: Any, p: Tensor) -> Any:
@@ -383,12 +385,11 @@ class Optimizer(OptimizerHooksMixin):
 
 
 def _item(x: Tensor) -> float:
-    """Return the element of a one-element tensor."""
     return get_allocator(device_of(x._array)).to_numpy(x._array).reshape(-1)[0].item()  # type: ignore[no-any-return]
 
 
 def _copy_option(x: Any) -> Any:
-    """Copy an option of a group, converting PyTorch tensors."""
+    """Return a copy of an option, with PyTorch tensors converted."""
     if isinstance(x, tuple):
         return tuple([_copy_option(item) for item in x])
     if hasattr(x, "detach") and not isinstance(x, Tensor):

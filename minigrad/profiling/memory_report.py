@@ -1,4 +1,4 @@
-"""Memory report: the memory of live tensors, memory pools, and transfers between devices, computed on demand."""
+"""Reports of the memory of live tensors, of memory pools, and of transfers between devices, computed on demand."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = ["DeviceMemory", "MemoryReport", "empty_cache", "memory", "set_pool_li
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """The memory of one device: the number of live tensors, their bytes without duplicates, and the memory pool."""
+    """Memory use of one device. `bytes` counts memory that several tensors share only once."""
 
     tensors: int
     bytes: int
     pooled: int
-    """Free bytes in the pool."""
+    """Number of free bytes in the memory pool."""
     peak: int
-    """The peak number of bytes in use on a device with a pool; else 0."""
+    """Peak number of bytes in use; 0 for a device without a pool."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ def memory() -> MemoryReport:
     tensors: dict[str, int] = defaultdict(int)
     owners: dict[str, dict[int, int]] = defaultdict(dict)
     for x in gc.get_objects():
-        if not issubclass(type(x), Tensor):  # isinstance would call user-defined code
+        if not issubclass(type(x), Tensor):  # isinstance could call user-defined code.
             continue
-        array = getattr(x, "_array", None)  # once: another thread may free it; None during construction
+        array = getattr(x, "_array", None)  # Read once, since another thread may free it; None during construction.
         if type(array) not in (Freed, type(None)):
             owner, device_name = memory_owner(array), device_of(array)
             tensors[device_name] += 1

@@ -1,4 +1,4 @@
-"""Kernel profiler, based on a listener to kernel calls; it has no overhead while inactive."""
+"""Kernel profiler, a listener to kernel calls that has no overhead while inactive."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _NO_TRANSFERS = Transfers(0, 0)
 
 @dataclass
 class _KernelTotals:
-    """The totals of a kernel on a device: calls, seconds, and bytes read and written."""
+    """Total calls, seconds, and bytes read and written by a kernel on a device."""
 
     calls: int = 0
     seconds: float = 0.0
     read: int = 0
     written: int = 0
     new: int = 0
-    """The number of results in newly allocated memory, which excludes views and in-place results."""
+    """Number of results in newly allocated memory, which excludes views and in-place results."""
 
 
 class KernelCall(NamedTuple):
-    """One kernel call: start and duration in seconds, and bytes read and written."""
+    """A kernel call, with its start and duration in seconds, and the bytes it read and wrote."""
 
     op: str
     device: str
@@ -65,12 +65,12 @@ class Profile(Effects):
         return sum(row.new for row in self.rows.values())
 
     def kernel_called(self, call: Call) -> None:
-        """Count the call."""
+        """Record a kernel call."""
         input_ids = {id(memory_owner(x)) for x in (*call.inputs, call.out) if hasattr(x, "nbytes")}
         results = call.result if isinstance(call.result, tuple) else (call.result,)
         new = sum(hasattr(x, "nbytes") and id(memory_owner(x)) not in input_ids for x in results)
         start, read, written = time.perf_counter() - call.seconds, _nbytes(call.inputs), _nbytes(call.result)
-        # The other device whose kernel computes the result, if any.
+        # Name of the device whose kernel computes the result, if it is not the device of the call.
         computing_device = getattr(get_kernels(call.op).get(call.device), "by", "")
         device = f"{call.device} by {computing_device}" if computing_device else call.device
         self.events.append(KernelCall(call.op, device, start, call.seconds, read, written, new))

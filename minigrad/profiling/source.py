@@ -84,7 +84,7 @@ def kernel_source(target: str | Op | Node | Callable[..., Any], *operands: Any, 
         tap(on_call),
         arrays.on_launch(launched.append),
         grad_context,
-    ):  # hidden from the user's own profile
+    ):  # The calls are not recorded in the user's profile.
         target(*operands, **attrs)
     return Source("\n\n".join([_format_call(*call) for call in calls]) or "# No kernel ran.")
 
@@ -101,7 +101,7 @@ def _get_op(name: str) -> Op:
 
 
 def _default_operands(op: Op) -> tuple[Tensor, ...]:
-    """Return operands for an elementwise operation, of the default dtype on the default device."""
+    """Return operands in the domain of an elementwise operation, of the default dtype on the default device."""
     if not op.domain:
         arguments = ", ".join([*op.inputs, *(f"{name}=…" for name in op.attrs if name not in op.defaults)])
         raise ArgumentError(
@@ -140,7 +140,7 @@ def _operation_of(node: Node) -> tuple[Op, tuple[Any, ...], dict[str, Any]]:
 
 
 def _operand(op: Op, slot: int, saved: Any, constant: Any, edge: Any, result: Tensor) -> Any:
-    """Return the saved operand, else the leaf or constant, else ones of the same dtype and shape."""
+    """Return an operand: the saved array, the leaf or constant, or else ones of the same dtype and shape."""
     if saved is not None:
         return saved
     if constant is not None or edge is None or isinstance(edge, Tensor):  # None: an omitted operand
@@ -154,7 +154,7 @@ def _operand(op: Op, slot: int, saved: Any, constant: Any, edge: Any, result: Te
 
 
 def _format_call(call: Call, launched: list[Any]) -> str:
-    """Format the source of a kernel call (the launched kernels, or the function) below a description of the call."""
+    """Format the source of a kernel call, of its launched kernels or else its function, below a title comment."""
     operand_texts = [_type_text(x) for x in call.inputs] + [
         f"{name}={value!r:.40}" for name, value in call.attrs.items()
     ]
@@ -174,7 +174,7 @@ def _format_call(call: Call, launched: list[Any]) -> str:
         )
     try:
         return f"{title}\n{dedent(inspect.getsource(function)).rstrip()}"
-    except (TypeError, OSError):  # not a Python function, or its source is not available
+    except (TypeError, OSError):  # It is not a Python function, or its source is not available.
         return f"{title}\n{_qualified_name(function)}"
 
 

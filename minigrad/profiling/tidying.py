@@ -1,4 +1,4 @@
-"""Tidying: `tidy` frees, at the end of a block, the memory of the tensors that were created in it and not kept.
+"""`tidy`, which frees at the end of a block the memory of the tensors that were created in it and not kept.
 
 Python frees a tensor when its last reference is dropped. But a notebook keeps many references: ``_``, ``Out[3]``, the
 variables of old cells, the traceback of the last error; and graphs with reference cycles wait for the garbage
@@ -40,21 +40,21 @@ class Freed:
             "function under @mg.tidy; for a scalar, y.item()."
         )
 
-    __class__ = property(lambda self: self.__getattr__("__class__"))  # read when the device is looked up
+    __class__ = property(lambda self: self.__getattr__("__class__"))  # read to determine the device
 
 
 class _TidyState(threading.local):
     def __init__(self) -> None:
-        self.blocks: list[_TidyBlock] = []  # the open blocks of this thread, innermost last
+        self.blocks: list[_TidyBlock] = []  # active blocks of this thread, innermost last
 
 
 _tidy_state = _TidyState()
 _lock, _new_untracked = threading.Lock(), tensor._new_tensor
-_open_count = 0  # open blocks in all threads: while there are none, creating a tensor has no overhead
+_open_count = 0  # Number of active blocks in all threads. If it is 0, creating a tensor has no overhead.
 
 
 def _new_tracked(cls: type[Tensor]) -> Tensor:
-    """Return a new tensor that is tracked by the innermost block."""
+    """Create a tensor that is tracked by the innermost `tidy` block."""
     out = _new_untracked(cls)
     if _tidy_state.blocks:
         _tidy_state.blocks[-1].track(out)
@@ -108,7 +108,7 @@ class _TidyBlock:
 
     def track(self, x: Tensor) -> None:
         self._created.append(weakref.ref(x))
-        if len(self._created) > self._prune_limit:  # drop the dead references, usually most of them
+        if len(self._created) > self._prune_limit:  # Remove the dead references, usually the majority.
             self._created = [reference for reference in self._created if reference() is not None]
             self._prune_limit = 2 * len(self._created) + 1024
 
@@ -144,14 +144,14 @@ def _free(x: Tensor, line: str) -> None:
 
 
 def _gradients(created: Mapping[int, Tensor]) -> Iterator[Tensor]:
-    """Yield the tensors that are the gradient of an older tensor."""
+    """Yield the tensors in `created` that are the gradient of an older tensor."""
     for holder in gc.get_referrers(*created.values()) if created else ():
         if issubclass(type(holder), Tensor) and id(holder) not in created and id(holder._grad) in created:
             yield holder._grad
 
 
 def _reachable_ids(roots: Iterable[Tensor]) -> set[int]:
-    """Return the ids of `roots` and of all tensors that they depend on: bases, gradients, saved tensors."""
+    """Return the ids of `roots` and, recursively, of their bases, gradients, and the tensors in their graphs."""
     reachable: dict[int, Tensor] = {}
     stack = list(roots)
     while stack:

@@ -1,4 +1,4 @@
-"""Coverage of PyTorch's API: its public names, which of them differ, and replacements for missing ones.
+"""Coverage of PyTorch's API: its public names, the differences, and replacements for missing names.
 
 `minigrad torch` prints the table, and the ``AttributeError`` for a missing name quotes it.
 """

@@ -9,10 +9,10 @@ from typing import Any
 
 __all__ = ["DIFFERENCES", "UNSUPPORTED_METHODS", "UNSUPPORTED_OPTIONS", "missing_name_message", "replacement_for"]
 
-# Methods that only raise an error, which names a replacement.
+# Methods that exist only to raise an error with a replacement.
 UNSUPPORTED_METHODS = {"torch.Tensor.half", "torch.Tensor.bfloat16"}
 
-# Parameters that are accepted only with their default; any other value raises ArgumentError.
+# Parameters for which any value other than the default raises ArgumentError.
 _OPTIMIZERS = ("Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "SGD")
 UNSUPPORTED_OPTIONS = {
     "torch.nn.Embedding": ("sparse",),
@@ -56,7 +56,7 @@ DIFFERENCES = {
     "torch.utils.data.DataLoader": "workers are spawned; device= keeps a data set on a device",
 }
 
-# Patterns of qualified names; the first match gives the replacement.
+# Maps patterns of qualified names to replacements. The first match is used.
 REPLACEMENTS = {
     "torch.compile": "remove the line; mg.jit compiles a training step",
     "torch.export torch.onnx": "models cannot be exported: save their state_dict()",
@@ -141,7 +141,7 @@ REPLACEMENTS = {
 
 
 def replacement_for(family: str, name: str) -> str:
-    """Return the replacement for PyTorch's ``family.name``, which is missing; "" if none is known."""
+    """Return advice for the missing PyTorch name ``family.name``; "" if no replacement is known."""
     qualified_name = f"{family}.{name}"
     for path in _enclosing_names(qualified_name):
         for patterns, replacement in REPLACEMENTS.items():
@@ -155,7 +155,7 @@ def replacement_for(family: str, name: str) -> str:
 
 
 def _enclosing_names(path: str) -> Iterator[str]:
-    """Yield a qualified name and the modules that contain it, innermost first, except `torch` itself."""
+    """Yield a qualified name and those of its parent modules, innermost first, except `torch`."""
     while "." in path:
         yield path
         path = path.rpartition(".")[0]
@@ -166,7 +166,7 @@ def _minigrad_attribute(name: str) -> Any:
 
 
 def missing_name_message(family: str, name: str, always: bool = False) -> str:
-    """Return the second line of an error for a missing name; "" if no replacement is known, unless `always`."""
+    """Return the second line of the error for a missing name; "" if no replacement is known and `always` is False."""
     replacement = DIFFERENCES.get(f"{family}.{name}") or replacement_for(family, name)
     if replacement or always:
         return f".\n  PyTorch's {family}.{name} is not available{replacement and ': '}{replacement}."

@@ -1,4 +1,4 @@
-"""The table of PyTorch's public names: which are available, which differ, and replacements for the others."""
+"""The table of PyTorch's public names: whether they are available, how they differ, and replacements."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from minigrad.pytorch.advice import DIFFERENCES, UNSUPPORTED_METHODS, UNSUPPORTE
 __all__ = ["CoverageRow", "look_up", "markdown", "minigrad_counterpart", "names", "rows", "summary", "version"]
 
 STATES = ("yes", "differs", "no")
-# Parameters of layout and placement, noted once for the full table, and deprecated parameters of PyTorch's losses.
+# Parameters that the rows of the table do not mention; and the deprecated parameters of PyTorch's losses.
 UNIVERSAL_OPTIONS = {"layout", "memory_format", "orig_func", "pin_memory"}
 DEPRECATED_OPTIONS = {"reduce", "size_average"}
 
 
 class CoverageRow(NamedTuple):
-    """A name in a family of PyTorch, its state ("yes", "differs" or "no"), and a note."""
+    """Coverage of a PyTorch name: its module or class, its name, "yes", "differs" or "no", and a note."""
 
     family: str
     name: str
@@ -31,7 +31,7 @@ class CoverageRow(NamedTuple):
 
 @cache
 def names(kind: str = "") -> dict[str, dict[str, str]]:
-    """Return PyTorch's names by family, as listed in ``names.txt``, each with its annotation.
+    """Return, for each family (module or class of PyTorch), its names in ``names.txt`` with their annotations.
 
     `kind` selects the lines: "" for the families of the table, annotated with call signatures; "." for the members of
     their classes, likewise; and "+" for other modules, annotated with the family that has the same object under that
@@ -47,7 +47,7 @@ def names(kind: str = "") -> dict[str, dict[str, str]]:
 
 
 def version() -> str:
-    """Return the version of PyTorch that has these names."""
+    """Return the version of PyTorch whose names are listed."""
     return _names_file_lines()[0].split()[2].rstrip(":")
 
 
@@ -59,7 +59,7 @@ def rows() -> list[CoverageRow]:
 def look_up(queries: Set[str]) -> list[CoverageRow]:
     """Return the rows of names such as ``Linear`` or ``nn.Linear``, or of families such as ``nn``.
 
-    If none is in the table, look among the members of its classes and in all other modules.
+    If no row matches, search the members of the classes in the table and all other modules.
     """
     for kinds in ("",), (".", "+"):
         tokens = [token for kind in kinds for token in _listed_names(kind) if queries & _spellings(*token[:2])]
@@ -69,7 +69,7 @@ def look_up(queries: Set[str]) -> list[CoverageRow]:
 
 
 def _listed_names(kind: str) -> Iterator[tuple[str, str, str, str]]:
-    """Yield family, name, call signatures, and the family that defines the name."""
+    """Yield tuples of family, name, call signatures, and the family that defines the name."""
     for family, listed in names(kind).items():
         for name, rest in listed.items():
             home = (rest.strip(".") if kind == "+" else "") or family
@@ -101,7 +101,7 @@ def _coverage_row(family: str, name: str, forms: str, home: str) -> CoverageRow:
 
 
 def _missing_options(implementation: Any, forms: str, bound: bool) -> list[str]:
-    """Return the options of PyTorch's function that `implementation` lacks; `bound` skips the `self` of a method.
+    """Return the options of PyTorch's function that `implementation` lacks; if `bound`, `self` is ignored.
 
     Operands are not compared by name if there are several signatures, or if the operands are positional-only.
     """
@@ -128,7 +128,7 @@ def _missing_options(implementation: Any, forms: str, bound: bool) -> list[str]:
 
 
 def _missing_members(qualified_name: str, implementation: Any) -> list[str]:
-    """Return the methods that `implementation` of a class lacks, and the options that its other methods lack."""
+    """Return the methods that the class `implementation` lacks, and the options that its other methods lack."""
     missing = []
     for name, forms in names(".").get(qualified_name, {}).items():
         label = OPERATORS.get(name.strip("_")) if name.startswith("__") else f"{name}()"
@@ -147,14 +147,14 @@ OPERATORS = {
 
 
 def summary(table: Sequence[CoverageRow]) -> list[tuple[str, int, int, int]]:
-    """Return for each family the counts of names that are available, differ and are missing."""
+    """Return, for each family, the numbers of names that are available, differ, and are missing."""
     families = dict.fromkeys(row.family for row in table)
     counts: dict[str, list[str]] = {family: [row.state for row in table if row.family == family] for family in families}
     return [(family, *(states.count(state) for state in STATES)) for family, states in counts.items()]  # type: ignore[misc]
 
 
 def markdown() -> str:
-    """Return the table as a page of the book."""
+    """Return the table as a Markdown page for the book."""
     table = rows()
     lines = [
         "# PyTorch coverage",
@@ -196,7 +196,7 @@ def _names_file_lines() -> list[str]:
 
 
 def minigrad_counterpart(family: str) -> Any:
-    """Return the module or class that corresponds to a family of PyTorch; None if there is none."""
+    """Return the module or class that corresponds to a module or class of PyTorch; None if there is none."""
     owner: Any = import_module("minigrad")
     for part in family.split(".")[1:]:
         try:

@@ -1,4 +1,4 @@
-"""``mg.cuda``: the functions that programs call to select and synchronise a device; no-ops without a GPU."""
+"""``mg.cuda``: functions to query and synchronise the CUDA device. Without a GPU they have no effect."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ __all__ = [
     "manual_seed_all",
     "synchronize",
 ]
-__path__: list[str] = []  # a package without a folder: `pytorch.import_hooks` resolves its submodules
+__path__: list[str] = []  # It marks this module as a package, whose submodules `pytorch.import_hooks` resolves.
 
 
 def is_available() -> bool:
-    """Return whether tensors can be on the device "cuda"."""
+    """Return whether the device "cuda" is available."""
     return storage.is_available("cuda")
 
 
@@ -32,7 +32,7 @@ def current_device() -> int:
 
 
 def manual_seed(seed: int) -> None:
-    """Call `mg.manual_seed` if the device exists: one generator draws the same values for all devices."""
+    """Seed the default generator, which is shared by all devices, if the device "cuda" is available."""
     if is_available():
         from minigrad.random import manual_seed
 
@@ -43,12 +43,12 @@ manual_seed_all = manual_seed
 
 
 def synchronize(device: object = None) -> None:
-    """Wait until the device has finished all kernels: `mg.synchronize`."""
+    """Wait for all kernels to finish, as `mg.synchronize` does."""
     dispatch.synchronize()
 
 
 def empty_cache() -> None:
-    """Release cached memory: `mg.empty_cache`."""
+    """Release cached memory, as `mg.empty_cache` does."""
     if is_available():
         from minigrad.profiling.memory_report import empty_cache
 

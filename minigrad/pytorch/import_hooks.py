@@ -1,4 +1,4 @@
-"""Import hooks for modules of PyTorch that have no file in minigrad, with their available names.
+"""Import hooks that emulate PyTorch's modules that have no file in minigrad.
 
 ``from minigrad.nn.modules.linear import Linear`` imports `minigrad.nn.Linear`. If nothing in a module is available, the
 import raises ModuleNotFoundError with the same advice as ``mg.amp``; importing a missing name raises ImportError.
@@ -20,9 +20,11 @@ __all__ = ["find_spec", "resolve_missing"]
 
 
 def find_spec(name: str) -> ModuleSpec | None:
-    """Return a spec for the module ``minigrad.…``, which has no file and contains the available names of PyTorch's
-    module. Return None if PyTorch has no such name, or if the name is available. Raises ImportError with advice for a
-    missing name."""
+    """Return the spec of a module without a file, which contains the available names of PyTorch's module.
+
+    Return None if PyTorch has no such module, or if `name` is available. Raises ImportError, with a replacement, for a
+    missing name.
+    """
     torch_name = name.replace("minigrad", "torch", 1)
     family, _, last = torch_name.rpartition(".")
     if _available_names(torch_name):
@@ -38,8 +40,7 @@ def find_spec(name: str) -> ModuleSpec | None:
 
 
 def resolve_missing(home: str, name: str) -> Any:
-    """Return a submodule of `home` that corresponds to one of PyTorch. Raises AttributeError, with advice, for any
-    other name."""
+    """Import the submodule `name` of `home` if PyTorch has it. Raises AttributeError, with a replacement, otherwise."""
     torch_name = f"{home.replace('minigrad', 'torch', 1)}.{name}"
     if _available_names(torch_name):
         return import_module(f"{home}.{name}")
@@ -51,9 +52,9 @@ def resolve_missing(home: str, name: str) -> Any:
 
 
 def _available_names(module: str) -> dict[str, str]:
-    """Return the available names of a module of PyTorch, each with the family that defines it.
+    """Return the available names of a PyTorch module, each with the module or class that defines it.
 
-    A module with the name of a function, which it would hide, has no names: ``nn.utils.weight_norm``.
+    Return no names for a module that would hide a function of the same name, such as ``nn.utils.weight_norm``.
     """
     family, _, last = module.rpartition(".")
     if names().get(family, {}).get(last):
@@ -63,7 +64,7 @@ def _available_names(module: str) -> dict[str, str]:
 
 
 class _Loader(Loader):
-    """Loader that fills a module with the available names."""
+    """Loader that adds the available names to a module."""
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Use Python's default module creation."""

@@ -31,12 +31,12 @@ __all__ = [
 ]
 
 
-ROW_OFFSET = 2**32  # offset between the streams of consecutive rows
-draw_lock = threading.Lock()  # held while the state of a generator is read or changed
+ROW_OFFSET = 2**32  # Offset between the streams of consecutive rows.
+draw_lock = threading.Lock()  # Protects the state of all generators.
 
 
 class Generator:
-    """A random number generator: a seed and a counter. Thread-safe.
+    """A thread-safe random number generator, which consists of a seed and a counter.
 
     >>> Generator(7).initial_seed() == Generator().manual_seed(7).initial_seed()
     True
@@ -58,7 +58,7 @@ class Generator:
         return self
 
     def seed(self) -> int:
-        """Set a nondeterministic seed, and return it."""
+        """Set the seed to a nondeterministic value, and return it."""
         self._report_state_read("seed")
         return self.manual_seed(secrets.randbits(64)).initial_seed()
 
@@ -92,14 +92,14 @@ class Generator:
         return cast(int, symbolic.apply(_derive_key, key, offset))
 
     def rows(self, first_row: int = 0, count: int = 0) -> None:
-        """From now on draw for `count` rows of a distributed batch, starting at `first_row`; 0, 0 if not distributed.
+        """Draw numbers only for the `count` rows of a distributed batch that start at `first_row`; 0, 0 undoes this.
 
         `dropout` then drops the same elements as in the full batch. Other draws use separate streams per row.
         """
         self._row_range = first_row, count
 
     def key_for(self, numel: int) -> tuple[int, int]:
-        """Return a key for `numel` elements and their offset in its stream; with `rows`, that in the full batch."""
+        """Return a new key for `numel` elements, and the offset of the first element in the full batch of `rows`."""
         first_row, row_count = self._row_range
         shared = bool(row_count) and not numel % row_count
         return self.next_key(shared), first_row * (numel // row_count) if shared else 0
@@ -112,7 +112,7 @@ class Generator:
         return wrap(get_allocator(device("cpu")).copy(state.view(np.uint8)))
 
     def set_state(self, new_state: Any) -> Generator:
-        """Restore a state from `get_state`, and return the generator. Raises DTypeError for anything else."""
+        """Restore a state returned by `get_state`, and return the generator. Raises DTypeError for any other object."""
         if not isinstance(new_state, Tensor) or (new_state.dtype.name, new_state.shape) != ("uint8", (16,)):
             raise DTypeError("set_state: RNG state must be a uint8 tensor of shape (16,), as returned by get_state().")
         seed, offset = np.frombuffer(to_numpy(new_state._array).tobytes(), "<u8").tolist()
@@ -125,13 +125,13 @@ class Generator:
 
 
 def _derive_key(key: int, offset: int) -> int:
-    """Return the 64-bit key at offset `offset` of the key stream."""
+    """Return the 64-bit key at position `offset` of the key stream of `key`."""
     low, high, *_ = philox((offset & 0xFFFFFFFF, offset >> 32, KEYS, 0), key)
     return int(high << 32 | low)
 
 
 default_generator = Generator(secrets.randbits(64))
-"""The default generator. Its seed is nondeterministic until `manual_seed`."""
+"""The default generator. Its seed is nondeterministic until `manual_seed` is called."""
 
 
 def manual_seed(seed: int) -> Generator:
@@ -146,7 +146,7 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Set a nondeterministic seed for the default generator, and return it."""
+    """Set the seed of the default generator to a nondeterministic value, and return it."""
     return default_generator.seed()
 
 
@@ -161,7 +161,7 @@ def get_rng_state() -> Tensor:
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Restore a state of the default generator from `get_rng_state`."""
+    """Restore a state of the default generator returned by `get_rng_state`."""
     default_generator.set_state(new_state)
 
 

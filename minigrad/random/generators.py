@@ -1,7 +1,7 @@
-"""Two small random number generators for demonstration, on Python ints. Tensors use the generator of `random`.
+"""Two small random number generators on Python ints, for demonstration. Tensors use the generator of `random`.
 
-Each consists of a state and a transition function: the k-th number requires all numbers before it, while the generator
-of `random` computes it from k. An instance is an infinite iterator of integers.
+Each generator updates a state, so that the k-th number requires all previous numbers, while the generator of `random`
+computes it from k. An instance is an infinite iterator of integers.
 
 >>> from itertools import islice
 >>> list(islice(ParkMiller(1), 3))
@@ -19,13 +19,13 @@ PRIME = 2**31 - 1
 
 
 class ParkMiller:
-    """z = a z mod (2³¹ − 1), with the full period: every integer from 1 to 2³¹ − 2 occurs once.
+    """Lehmer's generator z = a z mod (2³¹ − 1), whose period contains every integer from 1 to 2³¹ − 2 once.
 
-    Lehmer's generator of 1951 with the constants of Park, Miller 1988, "Random number generators: good ones are hard to
+    It dates from 1951; the constants are those of Park, Miller 1988, "Random number generators: good ones are hard to
     find": a is 16807, or 48271 as they recommended in 1993. With seed 1 the 10,000th number is 1043618065. Each number
     is a multiple of the previous one, so small numbers follow small ones, and pairs lie on lines, as a plot shows.
 
-    `seed` is in [1, 2³¹ − 2]; ArgumentError otherwise, since 0 is a fixed point.
+    `seed` is in [1, 2³¹ − 2]. Raises ArgumentError otherwise, since 0 is a fixed point.
     """
 
     def __init__(self, seed: int = 1, multiplier: int = 16807) -> None:
@@ -47,13 +47,13 @@ class ParkMiller:
 
 
 class Xoroshiro64Star:
-    """xoroshiro64*: two 32-bit words, updated by xor, rotation and shift; the output is a multiple of the first.
+    """xoroshiro64*, which updates two 32-bit words by xor, rotation and shift, and returns a multiple of the first.
 
     Blackman, Vigna 2021, "Scrambled linear pseudorandom number generators", with the constants of the reference
-    implementation, xoroshiro64star.c. The period is 2⁶⁴ − 1, all states except 0. The lowest output bits are the
-    weakest, so floats use the others.
+    implementation, xoroshiro64star.c. The period, 2⁶⁴ − 1, contains all states except 0. The lowest output bits are
+    the weakest, so floats use the others.
 
-    `seed` is the two words; ArgumentError if both are 0, a fixed point, or one has more than 32 bits.
+    `seed` is the two words. Raises ArgumentError if both are 0, which is a fixed point, or one has more than 32 bits.
 
     >>> generator = Xoroshiro64Star((1, 2))
     >>> next(generator), next(generator)

@@ -132,7 +132,9 @@ def normal(
 
 @register_method("bernoulli")
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """Return samples, 0 or 1, in the shape and dtype of `input`: 1 has the probability in `input`, or `p` if given.
+    """Return samples, 0 or 1, in the shape and dtype of `input`, which contains the probabilities of 1.
+
+    A float `p` replaces these probabilities.
 
     Raises ArgumentError for probabilities outside [0, 1], DTypeError for integer dtypes without `p`.
     """
@@ -207,7 +209,10 @@ def randint_like(input: Tensor, low: int = 0, high: int | None = None, **options
 
 @register_method("uniform_")
 def _uniform_(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill in-place with samples from the uniform distribution on [`from_`, `to`). Raises ArgumentError if empty."""
+    """Fill in-place with samples from the uniform distribution on [`from_`, `to`).
+
+    Raises ArgumentError if `from_` > `to`.
+    """
     _check_target("uniform_", self, needs_float=True)
     if not from_ <= to:
         raise ArgumentError(f"uniform_: expects to return a [from, to) range, but found from={from_} > to={to}.")
@@ -223,7 +228,7 @@ def _normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Ge
 
 @register_method("exponential_")
 def _exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill in-place with samples from the exponential distribution with rate `lambd`, mean 1 / `lambd`."""
+    """Fill in-place with samples from the exponential distribution with rate `lambd` (mean 1 / `lambd`)."""
     _check_target("exponential_", self, needs_float=True)
     if not lambd > 0:
         raise ArgumentError(f"exponential_: expects lambda > 0.0, but found lambda={lambd}.")
@@ -232,7 +237,10 @@ def _exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | No
 
 @register_method("bernoulli_")
 def _bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Fill in-place with 1 with probability `p`, else 0; a tensor `p` broadcasts. Raises like `bernoulli`."""
+    """Fill in-place with samples that are 1 with probability `p`, which broadcasts, and 0 otherwise.
+
+    Raises the same errors as `bernoulli`.
+    """
     _check_target("bernoulli_", self)
     return self.copy_(_sample_bernoulli("bernoulli_", self, p, generator))
 
@@ -255,7 +263,7 @@ def _random_(self: Tensor, from_: int = 0, to: int | None = None, *, generator: 
 def _sample_op(
     name: str, draws: int, generator: Generator | None, device: str | None, *operands: Tensor, **attrs: Any
 ) -> Tensor:
-    """Apply the random op `name`, which consumes `draws` random numbers, on `device` or that of `operands`."""
+    """Apply the random op `name`, which consumes `draws` numbers, on the device of `operands` or else `device`."""
     if not isinstance(generator, Generator | None):
         raise DTypeError(
             f"{name}: generator is {describe_type(generator)}; expected a Generator.\n"
@@ -301,7 +309,7 @@ def _sample_int(
 
 
 def _integer_range(dtype: DType) -> tuple[int, int]:
-    """Return the half-open range of a dtype; for floats, the range in which all integers are exact."""
+    """Return the half-open range of the integers of a dtype; for floats, the range in which all integers are exact."""
     if dtype.is_floating_point:
         digits = 24 if dtype is float32 else 53
         return -(2**digits), 2**digits + 1

@@ -1,6 +1,6 @@
 """Training: `fit` runs the training loop, with metrics, early stopping and checkpoints that resume bit for bit.
 
-A step runs the code that you would write yourself; `minigrad.training.fitting` fits it on one screen:
+A step runs the usual code (see `minigrad.training.fitting`):
 
     optimizer.zero_grad()
     value = loss(model(*inputs), target)
@@ -11,7 +11,7 @@ A step runs the code that you would write yourself; `minigrad.training.fitting` 
 to the device of the model.
 
 *A metric* is a function of output and target. `fit` reports its mean over the samples of `validate` if given, otherwise
-over the training batches. Define a metric that is not such a mean, like `perplexity`, as a `Metric`.
+over the training batches. Define a metric that is not a mean over samples, such as `perplexity`, as a `Metric`.
 
 *A checkpoint* is one file with all changing state: model, optimizer, scheduler, default random generator, position in
 the loader, history, best weights. `fit` writes it after each epoch and, with `checkpoint_every`, every so many steps

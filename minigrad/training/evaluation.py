@@ -1,4 +1,4 @@
-"""Metrics, and their means over the batches of a loader."""
+"""Metrics and their means over the samples of a loader."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["Metric", "MetricMeans", "accuracy", "device_of", "evaluate", "perple
 
 
 class Metric(NamedTuple):
-    """A metric that is ``then(mean)``, a function of a mean over batches: perplexity is exp of the mean loss.
+    """A metric that is a function of a mean over samples: ``then(mean)``. Perplexity is exp of the mean loss.
 
-    ``of(output, target)`` is averaged. A function of output and target whose mean is meaningful needs no `Metric`.
+    The mean is that of ``of(output, target)``. A metric that is itself a mean over samples does not require a `Metric`.
     """
 
     of: Callable[[Any, Any], Any]
@@ -52,11 +52,11 @@ def _exp(x: float) -> float:
 
 
 perplexity = Metric(cross_entropy, _exp)
-"""exp of the mean cross entropy, the effective number of equally likely classes. Has the same arguments as the loss."""
+"""exp of the mean cross entropy: the effective number of equally likely classes. Has the arguments of the loss."""
 
 
 class MetricMeans:
-    """Running means of a loss and metrics over samples, for any batch sizes."""
+    """Running means of metrics over samples, in batches of any sizes."""
 
     def __init__(self, metrics: Mapping[str, Callable[[Any, Any], Any]]) -> None:
         self.metrics = metrics
@@ -64,7 +64,7 @@ class MetricMeans:
         self.totals = dict.fromkeys(metrics, 0.0)
 
     def add(self, output: Any, target: Any, exclude: str = "") -> int:
-        """Add a batch, except for the metric `exclude`, which the caller adds; return the number of samples."""
+        """Add the metrics of a batch, except `exclude`, which the caller adds, and return the number of samples."""
         count = len(target) if isinstance(target, Tensor) and target.ndim else 1
         self.count += count
         for name, metric in self.metrics.items():
@@ -74,7 +74,7 @@ class MetricMeans:
         return count
 
     def compute(self, prefix: str = "") -> dict[str, float]:
-        """Return the metrics over all batches."""
+        """Return the metrics over all samples, by name with `prefix`."""
         values = {}
         for name, metric in self.metrics.items():
             mean = self.totals[name] / self.count if self.count else float("nan")
@@ -87,7 +87,8 @@ def evaluate(
 ) -> dict[str, float]:
     """Return the mean of each metric, a function of output and target, over the samples of a loader.
 
-    The model runs in evaluation mode and without gradients; the mode of each module is restored. For batches see `fit`.
+    The model runs in evaluation mode and without gradients; the mode of each module is restored. The batches are as in
+    `fit`.
 
     >>> import minigrad as mg
     >>> model = mg.nn.Linear(2, 2)
@@ -120,12 +121,12 @@ def training_mode(model: Module, training: bool) -> Iterator[None]:
 
 
 def device_of(model: Module) -> str | None:
-    """Return the device of the parameters, or None if there are none."""
+    """Return the device of the model's parameters, or None if it has no parameters."""
     return next((str(x.device) for x in model.parameters()), None)
 
 
 def split_batch(batch: Any, device: str | None) -> tuple[tuple[Any, ...], Any]:
-    """Return the inputs and the target of a batch, on the device of the model. A single tensor is used as both."""
+    """Return the inputs and the target of a batch, moved to `device`. A single tensor is used as both."""
     if isinstance(batch, Tensor):
         batch = (batch, batch)
     if not isinstance(batch, list | tuple) or len(batch) < 2:

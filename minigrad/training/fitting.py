@@ -49,10 +49,11 @@ def fit(
     callbacks.
 
     Reading a loss from a GPU waits for its kernels. With `look_every` above 1 losses are read in groups of that size,
-    at the latest at the end of an epoch or before a checkpoint; the history is bitwise identical. Raises DivergedError
-    if a loss is nan or infinite: before the weights change or, if `look_every` is above 1, up to that many steps late,
-    but before a checkpoint; ArgumentError for options that cannot be combined; FileFormatError for a damaged
-    checkpoint.
+    at the latest at the end of an epoch or before a checkpoint; the history is bitwise identical.
+
+    Raises DivergedError if a loss is nan or infinite: before the weights change or, if `look_every` is above 1, up to
+    that many steps later, but before a checkpoint; ArgumentError for options that cannot be combined; FileFormatError
+    for a damaged checkpoint.
 
     >>> import minigrad as mg
     >>> model = mg.nn.Linear(1, 1)
@@ -69,7 +70,6 @@ def fit(
 
 
 def _train_step(run: Run, batch: Any) -> None:
-    """Perform one step in this process."""
     inputs, target = split_batch(batch, device_of(run.model))
     run.optimizer.zero_grad()
     output = run.model(*inputs)
@@ -91,7 +91,7 @@ def run_fit(
     progress: bool,
     seed: int | None,
 ) -> History:
-    """Train as `fit` does, with `step` to process a batch, here or in worker processes."""
+    """Train as `fit` does, calling `step` for each batch, which may run it in worker processes."""
     _check_arguments(run, epochs, checkpoint, checkpoint_every)
     resumed = checkpoint is not None and resume and os.path.exists(checkpoint)
     if checkpoint is not None and resumed:
@@ -121,7 +121,6 @@ def _train_loop(
     checkpoint_every: int | None,
     bar: ProgressBar,
 ) -> None:
-    """Run the loop."""
     while run.epoch < epochs and not run.is_over:
         bar.set_epoch(run.progress_label(epochs))
         for batch in run.loader:

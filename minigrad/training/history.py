@@ -8,11 +8,11 @@ from minigrad.core.errors import printable
 
 __all__ = ["History"]
 
-MAX_ROWS = 20  # maximum rows of a table; the middle of a longer table is elided
+MAX_ROWS = 20  # Maximum number of rows of a printed table; the middle of a longer table is elided.
 
 
 class History:
-    """The metrics of a training run: `epochs` has a dict per epoch, `steps` the loss of each step.
+    """The metrics of a training run. `epochs` contains a dict of metrics per epoch, `steps` the loss of each step.
 
     Indexing by name returns the values of a metric for all epochs: ``history["val_loss"]``. `stopped` is the reason if
     training ended before its last epoch.

@@ -12,11 +12,11 @@ from minigrad.core.packages import import_package
 __all__ = ["ProgressBar"]
 
 _BAR_FORMAT = "{desc}{percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
-"""Omits counts and rates, so that the metrics fit into 80 columns."""
+"""Bar format without counts and rates, so that the metrics fit into 80 columns."""
 
 
 class ProgressBar:
-    """A tqdm bar labelled `description`, from step `initial` of `total` (or None). It is shown only if `enabled`."""
+    """A tqdm progress bar from step `initial` to `total`, or to an unknown number of steps. Shown only if `enabled`."""
 
     def __init__(self, enabled: bool, description: str, initial: int, total: int | None) -> None:
         self.bar: Any = None
@@ -42,12 +42,12 @@ class ProgressBar:
             self.bar.close()
 
     def set_epoch(self, text: str) -> None:
-        """Describe the epoch that begins."""
+        """Set the label of the bar to that of the current epoch."""
         if self.bar is not None:
             self.bar.set_description(text, refresh=False)
 
     def step(self, loss: float) -> None:
-        """Advance by one step with this loss, which is nan if no loss has been read yet."""
+        """Advance the bar by one step, and show the loss unless it is nan, that is, not yet read."""
         if self.bar is not None:
             if loss == loss:
                 self.bar.set_postfix_str(f"loss={loss:.3g}{self.epoch_metrics}", refresh=False)

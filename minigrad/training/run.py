@@ -27,27 +27,27 @@ __all__ = ["Callback", "Run", "find_mismatch", "is_resumable"]
 
 
 class Callback:
-    """Base class of callbacks. Override the methods of the events of interest.
+    """Base class of callbacks. Override the methods of the events to handle.
 
-    Each receives the `Run`. They should be cheap, since they may run at every step.
+    Each method receives the `Run`. Methods should be fast, since they may run at every step.
     """
 
     def on_backward(self, run: Run) -> None:
-        """Run after the backward pass of a step, before the optimizer updates the weights."""
+        """Called after the backward pass of a step, before the optimizer updates the weights."""
 
     def on_step(self, run: Run) -> None:
-        """Run after the optimizer's step."""
+        """Called after the optimizer's step."""
 
     def on_epoch(self, run: Run) -> None:
-        """Run after an epoch and its validation, which `run.history` includes."""
+        """Called after an epoch and its validation, when `run.history` includes their metrics."""
 
 
 class Run:
     """The state of a training run, which is passed to callbacks.
 
     `model`, `optimizer` and `scheduler` are the arguments of `fit`, and `history` is its future result. `epoch` and
-    `step` count the completed epochs and steps; `loss` is the latest loss. `mean` accumulates the sums of the current
-    epoch.
+    `step` count the completed epochs and steps; `loss` is the latest loss. `mean` accumulates the metrics of the
+    current epoch.
 
     Losses remain on their device until `look_every` of them are read together. Accessing `loss` reads them.
     """
@@ -74,8 +74,8 @@ class Run:
         self.epoch, self.step, self.look_every = 0, 0, look_every
         self.last_loss = float("nan")  # the latest loss read
         self._pending_losses: list[Tensor] = []
-        self._losses: list[float] = []  # losses that were read before their step was completed
-        self._sample_counts: list[int] = []  # sample counts of completed steps with unread losses
+        self._losses: list[float] = []  # losses read before their step was completed
+        self._sample_counts: list[int] = []  # sample counts of the completed steps whose losses are unread
         self._callbacks = {name: _event_callbacks(callbacks, name) for name in ("on_backward", "on_step", "on_epoch")}
 
     @property
@@ -91,32 +91,32 @@ class Run:
             return None
 
     def progress_label(self, epochs: int) -> str:
-        """Return the progress label of the current or last epoch."""
+        """Return the label of the progress bar for the current or last epoch."""
         return f"epoch {min(self.epoch + 1, epochs)}/{epochs}"
 
     def has_callback(self, event: str) -> bool:
-        """Whether any callback handles the event `event`."""
+        """Return whether a callback handles the event."""
         return bool(self._callbacks[event])
 
     def notify(self, event: str) -> None:
-        """Call the callbacks of the event `event`."""
+        """Call the callbacks that handle the event."""
         for callback in self._callbacks[event]:
             callback(self)
 
     @property
     def loss(self) -> float:
-        """The loss of the latest step. Raises like `record_loss`."""
+        """The loss of the latest step. Raises DivergedError if a pending loss is not finite."""
         self.read_losses()
         return self.last_loss
 
     def record_loss(self, loss: Tensor) -> None:
-        """Record a loss, and read the pending ones if there are `look_every`. Raises like `read_losses`."""
+        """Add a loss to the pending losses, and call `read_losses` if there are `look_every` of them."""
         self._pending_losses.append(loss.detach().reshape(()))
         if len(self._pending_losses) >= self.look_every:
             self.read_losses()
 
     def read_losses(self) -> None:
-        """Read all pending losses in one transfer. Raises DivergedError if one is not finite."""
+        """Read all pending losses from the device at once. Raises DivergedError if one is not finite."""
         if not self._pending_losses:
             return
         values = (
@@ -146,7 +146,7 @@ class Run:
         )
 
     def _flush_losses(self) -> None:
-        """Move the losses of completed steps, as far as read, to the history and the mean."""
+        """Move the losses of completed steps that have been read to the history and the mean."""
         completed = list(zip(self._losses, self._sample_counts, strict=False))
         for loss, count in completed:
             self.history.steps.append(loss)
@@ -154,7 +154,7 @@ class Run:
         del self._losses[: len(completed)], self._sample_counts[: len(completed)]
 
     def end_step(self, count: int) -> None:
-        """Complete a step of `count` samples, which `mean` already includes, after the optimizer's step."""
+        """Complete a step of `count` samples: increment `step`, and advance the scheduler if it steps per batch."""
         if self.scheduler is not None and self.schedule == "step":
             self.scheduler.step()
         self.step += 1
@@ -162,7 +162,7 @@ class Run:
         self._flush_losses()
 
     def end_epoch(self, validated: Mapping[str, float]) -> dict[str, float]:
-        """Complete an epoch, and return its row of the history. Raises ArgumentError if there was no batch."""
+        """Add the metrics of the epoch to the history and return them. Raises ArgumentError if there was no batch."""
         self.read_losses()
         if not self.mean.count:
             raise ArgumentError(
@@ -184,7 +184,7 @@ class Run:
 
     @property
     def components(self) -> dict[str, Any]:
-        """The components that have their own state, by name."""
+        """The components whose state a checkpoint contains, by name."""
         components = {"model": self.model, "optimizer": self.optimizer, "scheduler": self.scheduler, "best": self.best}
         loaders = {"loader": self.loader, "validate": self.validate}
         components |= {name: loader for name, loader in loaders.items() if is_resumable(loader)}
@@ -193,7 +193,7 @@ class Run:
     # --- checkpoints ---
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint atomically, from which training resumes bit for bit (see `minigrad.io`)."""
+        """Atomically write a checkpoint, from which training resumes bit for bit (see `minigrad.io`)."""
         self.read_losses()
         state: dict[str, Any] = {name: part.state_dict() for name, part in self.components.items()}
         state["random"] = get_rng_state()
@@ -211,7 +211,7 @@ class Run:
         """Resume from the checkpoint at `path`.
 
         Raises FileFormatError for a damaged file, ArgumentError for a checkpoint of a run with other components, and
-        the error of a component whose state does not match. After an error all components are restored.
+        the error of a component if its state does not match. After an error all components are restored.
         """
         state = io.load(path, "numpy")
         if not isinstance(state, dict) or not {"random", "fit", "losses"} <= set(state):
@@ -234,7 +234,7 @@ class Run:
             self.mean.count, self.mean.totals = fit["count"], fit["totals"]
 
     def _check_progress(self, fit: Any, losses: Any, path: str | os.PathLike[str]) -> None:
-        """Raise FileFormatError for values of another type, ArgumentError for partial sums of other metrics."""
+        """Check the counts and metrics of a checkpoint. Raises FileFormatError, or ArgumentError for other metrics."""
         template = {"epoch": 0, "step": 0, "history": [], "count": 0, "totals": None}
         mismatch = find_mismatch(fit, template)
         if not mismatch:
@@ -285,7 +285,7 @@ class Run:
 
 
 def find_mismatch(value: Any, template: Any) -> str:
-    """Return the path at which the structure of two states differs, "" if it does not.
+    """Return the path of the first difference between the structures of two states, or "" if they match.
 
     Dicts must have the same keys, except those with a leading underscore. Strings, numbers, lists and dicts must match
     their type; None matches anything.
@@ -313,7 +313,7 @@ def _is_numeric_row(row: Any) -> bool:
 
 
 def _event_callbacks(callbacks: Sequence[Any], event: str) -> list[Callable[[Run], Any]]:
-    """Return the functions to call at an event: overridden methods of that name, and plain functions after steps."""
+    """Return the functions to call at an event: overridden methods and, for "on_step", callbacks that are functions."""
     handlers = []
     for callback in callbacks:
         method = getattr(callback, event, None)
@@ -325,5 +325,5 @@ def _event_callbacks(callbacks: Sequence[Any], event: str) -> list[Callable[[Run
 
 
 def is_resumable(loader: Any) -> bool:
-    """Whether a loader can save and restore its position."""
+    """Return whether a loader can save and restore its position."""
     return hasattr(loader, "state_dict") and hasattr(loader, "load_state_dict")

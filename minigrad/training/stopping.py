@@ -1,4 +1,4 @@
-"""Early stopping, which restores the weights of the best epoch."""
+"""Early stopping, which ends training and restores the weights of the best epoch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["BestEpoch", "EarlyStop"]
 
 
 class EarlyStop(NamedTuple):
-    """Stop after `patience` epochs in which `monitor` did not improve by more than `min_delta`.
+    """Rule that stops training after `patience` epochs in which `monitor` did not improve by more than `min_delta`.
 
     `monitor` is a name in the history; None means "val_loss", or "loss" without validation. `mode` is "min" if lower is
     better, "max" if higher is.
@@ -26,7 +26,7 @@ class EarlyStop(NamedTuple):
 
 
 class BestEpoch:
-    """The best epoch so far, its weights, and the number of epochs since."""
+    """Stores the best epoch so far, its weights, and the number of epochs since then."""
 
     def __init__(self, rule: EarlyStop, monitor: str) -> None:
         self.rule, self.monitor = rule, rule.monitor or monitor
@@ -35,7 +35,7 @@ class BestEpoch:
 
     @classmethod
     def from_rule(cls, rule: int | EarlyStop, monitor: str) -> BestEpoch:
-        """Create an instance from a rule or a patience, with `monitor` as the default. Raises ArgumentError."""
+        """Create an instance from a rule or a patience. `monitor` is the default. Raises ArgumentError if invalid."""
         rule = rule if isinstance(rule, EarlyStop) else EarlyStop(rule)
         patience: Any = rule.patience
         if rule.mode not in ("min", "max") or not isinstance(patience, int) or patience < 1:
@@ -48,7 +48,7 @@ class BestEpoch:
         return self.waited >= self.rule.patience
 
     def record(self, row: dict[str, float], epoch: int, model: Module) -> None:
-        """Record an epoch."""
+        """Compare the metrics of an epoch with the best, and save the weights if they improved."""
         if self.monitor not in row:
             raise ArgumentError(f"fit: early_stop monitors {self.monitor!r}, but the metrics are {', '.join(row)}.")
         score = row[self.monitor] if self.rule.mode == "min" else -row[self.monitor]
@@ -59,7 +59,7 @@ class BestEpoch:
             self.waited += 1
 
     def restore(self, model: Module, stopped: bool) -> str:
-        """Load the best weights into the model, and return a summary of the end of training."""
+        """Load the best weights into the model, and return a message that describes why training ended."""
         if self.weights is not None:
             model.load_state_dict(self.weights)
         reason = (

@@ -1,4 +1,4 @@
-"""Counterpart of `torch.utils`: `minigrad.utils.data`."""
+"""Counterpart of `torch.utils`, with the module `data`."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
-__path__: list[str] = []  # not a folder: `pytorch.import_hooks` handles imports of missing submodules
+__path__: list[str] = []  # It marks this module as a package, whose submodules `pytorch.import_hooks` resolves.
 
 
 def __getattr__(name: str) -> Any:

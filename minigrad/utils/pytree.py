@@ -38,24 +38,24 @@ Leaves = list[Any]
 
 
 class _NodeType(NamedTuple):
-    """The flatten function of a container class, to (children, context), and its inverse, given the class."""
+    """The functions of a container class: `flatten` returns the children and a context, `build` is its inverse."""
 
     flatten: Callable[[Any], tuple[Iterable[Any], Any]]
     build: Callable[[type, list[Any], Any], Any]
 
 
 class _ContainerContext(NamedTuple):
-    """The context of a built-in container, which is compared in addition to the number of children."""
+    """Context of a built-in container: the data, besides its children, by which structures are compared."""
 
     keys: tuple[Any, ...] | None = None
     extra: Any = None
-    """The `default_factory` of a defaultdict, the `maxlen` of a deque."""
+    """The `default_factory` of a defaultdict or the `maxlen` of a deque."""
     attributes: tuple[tuple[type | None, str], ...] = ()
-    """Attribute names, each with the class that defines its slot, or None if it is in ``__dict__``."""
+    """The name of each attribute, with the class that defines its slot, or None if it is in ``__dict__``."""
 
 
 class TreeSpec:
-    """The structure of a pytree: its containers without their leaves.
+    """The structure of a pytree, that is, its containers without the leaves.
 
     Specs are equal if their containers have the same types and the same keys in the same order. Keys are compared by
     type and value: 1, 1.0 and True differ, and so do 0.0 and -0.0.
@@ -87,7 +87,7 @@ class TreeSpec:
         )
 
     def _children_with_paths(self) -> Iterator[tuple[str, TreeSpec]]:
-        """Yield each child with its access path."""
+        """Yield each child with the expression that accesses it, such as ``[0]`` or ``.name``."""
         layout = self.context if type(self.context) is _ContainerContext else _ContainerContext()
         count = len(self.children) - len(layout.attributes)
         keys: Iterable[Any] = range(count) if layout.keys is None else layout.keys
@@ -133,7 +133,7 @@ def _flatten(x: Any, leaves: Leaves, is_leaf: Callable[[Any], bool] | None, ance
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
-    """Rebuild a pytree of the structure `treespec` from `leaves`; the inverse of `tree_flatten`.
+    """Build a pytree with the structure `treespec` from `leaves`. It is the inverse of `tree_flatten`.
 
     Raises ShapeError if the number of leaves does not match.
 
@@ -156,7 +156,7 @@ def _build(spec: TreeSpec, leaves: Iterator[Any]) -> Any:
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """Return `tree` with each leaf replaced by ``func(leaf, *corresponding leaves of rests)``.
+    """Apply `func` to each leaf of `tree` and the corresponding leaves of `rests`; return a pytree of the results.
 
     Raises ShapeError unless `rests` have the structure of `tree`.
 
@@ -171,7 +171,7 @@ def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable
 
 
 def tree_paths(treespec: TreeSpec, name: str = "") -> list[str]:
-    """Return the access path of each leaf as an expression that starts with `name`.
+    """Return, for each leaf, the expression that accesses it in a variable `name`.
 
     >>> tree_paths(tree_flatten({"w": [1.0, 2.0]})[1], "state")
     ["state['w'][0]", "state['w'][1]"]
@@ -188,7 +188,7 @@ def register_pytree_node(
     flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]],
     unflatten_fn: Callable[[list[Any], Any], Any],
 ) -> None:
-    """Register `cls`, without its subclasses, as a container, as in PyTorch.
+    """Register `cls`, but not its subclasses, as a container, as in PyTorch.
 
     ``flatten_fn(x)`` returns the children and a context, which is compared by ``==``; ``unflatten_fn(children,
     context)`` rebuilds an instance. `mg.jit` traces a function once for all arguments of equal structure, and on each
@@ -231,25 +231,25 @@ def type_sensitive_key(x: Any) -> Any:
         return cls, x
     if isinstance(x, float | complex):
         return cls, pack("dd", x.real, x.imag)
-    if isinstance(x, Number) and not isinstance(x, int):  # Decimals have trailing zeros, and their nans differ
+    if isinstance(x, Number) and not isinstance(x, int):  # Equal Decimals may differ in trailing zeros.
         return (cls, x.as_tuple()) if hasattr(x, "as_tuple") else (cls, x, repr(x))
     return cls, frozenset(map(type_sensitive_key, x)) if cls is frozenset else x
 
 
 # --- container types ---
 
-# In the method resolution order a subclass precedes its base.
+# `_container_base` returns the first of these in the method resolution order, where a subclass precedes its base.
 _CONTAINER_TYPES = frozenset((tuple, list, dict, OrderedDict, defaultdict, Counter, deque, set, frozenset))
 _SCALARS = frozenset((int, float, bool, complex, str, bytes, type, FunctionType))  # fast path for most leaves
 
 
 def _container_base(cls: type) -> Any:
-    """Return the built-in container class that a class is or derives from, else object."""
+    """Return `cls` or its first base that is a built-in container, or `object` if there is none."""
     return cls if cls in _CONTAINER_TYPES else next((base for base in cls.__mro__ if base in _CONTAINER_TYPES), object)
 
 
 def _node_type_of(x: Any) -> _NodeType | None:
-    """Return the node type of `x`, None if it is a leaf."""
+    """Return the node type of `x`, or None if `x` is a leaf."""
     cls = type(x)
     node = _NODE_TYPES.get(cls)
     if node is not None or cls in _SCALARS or issubclass(cls, Enum):
@@ -304,19 +304,19 @@ def _build_object(cls: type, children: list[Any], layout: _ContainerContext) -> 
 
 
 def _slots(cls: type) -> Iterator[tuple[type, str, Any]]:
-    """Yield the slots of a class: the defining class, the name, and the descriptor."""
+    """Yield each slot of a class and its bases, as the class that defines it, its name, and its descriptor."""
     for owner in cls.__mro__:
         if "__slots__" in vars(owner):
             yield from ((owner, name, x) for name, x in vars(owner).items() if type(x) is MemberDescriptorType)
 
 
 def _dict_view_node(name: str) -> _NodeType:
-    """Return the node type of a dict view, which copies the dict to be independent of later changes."""
+    """Return the node type of a dict view. Flattening copies the dict, so that later changes have no effect."""
     return _NodeType(lambda x: ([x.mapping.copy()], None), lambda _, children, __: getattr(children[0], name)())
 
 
 _OBJECT_NODE = _NodeType(_flatten_object, _build_object)
-_MAPPING_NODE = _NodeType(  # a mapping of an extension module, without visible attributes
+_MAPPING_NODE = _NodeType(  # for mappings of extension modules, which have no accessible attributes
     lambda x: (list(x.values()), _ContainerContext(tuple(x))),
     lambda cls, children, layout: cls(dict(zip(layout.keys, children, strict=True))),
 )

@@ -44,7 +44,7 @@ def test_help_of_an_operation_documents_its_formula():
         "It is differentiable with respect to a. Ints and bools are promoted to the default float dtype."
     )
     assert mg.OPS["eq"].__doc__.endswith("It is not differentiable.")
-    assert mg.Op.__doc__.startswith("One operation, declared once.")
+    assert mg.Op.__doc__.startswith("Declaration of an operation.")
 
 
 def test_completion_lists_lazy_names_and_no_internal_ones():

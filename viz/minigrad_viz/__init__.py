@@ -86,7 +86,7 @@ def __getattr__(name: str) -> Any:
 
 
 class _RenamedModuleFinder(Loader):
-    """Meta path finder, the last on `sys.meta_path`, that resolves deprecated module names to the renamed modules."""
+    """Meta path finder that resolves deprecated module names to the renamed modules."""
 
     @classmethod
     def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
@@ -101,7 +101,7 @@ class _RenamedModuleFinder(Loader):
         return ModuleSpec(name, cls())
 
     def exec_module(self, module: ModuleType) -> None:
-        """Replace the placeholder in `sys.modules` with the renamed module."""
+        """Replace the new, empty module in `sys.modules` with the renamed module."""
         old_name = module.__name__
         sys.modules[old_name] = import_module(f"minigrad_viz.{RENAMED_MODULES[old_name.partition('.')[2]]}")
 

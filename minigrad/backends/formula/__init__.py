@@ -1,6 +1,6 @@
 """Symbolic formulas: a `Formula` is the result of an operation on symbols instead of values.
 
-A derivative rule applied to formulas prints itself, so the displayed formula cannot differ from the computation:
+Applied to formulas, a derivative rule returns its own formula, so the displayed and the computed rule cannot differ:
 
 >>> from minigrad import OPS
 >>> local_derivative(OPS["tanh"], 0, "y", ["a"]).latex()
@@ -8,8 +8,8 @@ A derivative rule applied to formulas prints itself, so the displayed formula ca
 >>> local_derivative(OPS["mul"], 0, "c", ["a", -3.0]).formula()
 '−3'
 
-An op declares its formula in a subset of LaTeX, which `reading` parses; LaTeX, MathML, plain text and JavaScript are
-generated from the result. Only formulas of ops are parsed: names and values of users are inserted afterwards, escaped.
+An op declares its formula in a subset of LaTeX, which `parser` parses; LaTeX, MathML, plain text and JavaScript are
+generated from the result. Only formulas of ops are parsed; names and values from users are escaped and inserted later.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __getattr__ = deprecated_names(__name__, {"Phrase": "RawFormula"})
 
 
 class RawFormula(NamedTuple):
-    """A formula without an operation, which an op displays instead of a rule that is too long."""
+    """A formula given as text, which an op displays instead of a derivative rule that is too long."""
 
     formula: str
     inputs: tuple[str, ...]
@@ -85,11 +85,11 @@ class Formula(Operand):
         return f"Formula({self.formula()})"
 
 
-_ONE = Formula(1.0)  # the g of a local derivative, compared by identity: a user's own 1.0 is not simplified
+_ONE = Formula(1.0)  # g of a local derivative; compared by identity, so that a user's 1.0 is not simplified
 
 
 def expression(op: Op, operands: Sequence[str | float], static: Mapping[str, Any] | None = None) -> Formula:
-    """Return `op` applied to `operands`, each a symbol or a Python scalar; `static` may give its attributes.
+    """Return `op` applied to `operands`, each a symbol or a Python scalar; `static` may contain attributes.
 
     >>> from minigrad import OPS
     >>> expression(OPS["div"], ["a", 2.0]).latex()
@@ -101,22 +101,22 @@ def expression(op: Op, operands: Sequence[str | float], static: Mapping[str, Any
 def local_derivative(
     op: Op, slot: int, output: str | float, operands: Sequence[str | float], static: Mapping[str, Any] | None = None
 ) -> Formula | None:
-    """Return the local derivative of `op` with respect to operand `slot`, by the op's own rule; None without a rule.
+    """Return the local derivative of `op` with respect to operand `slot`, or None if it has no rule.
 
     `output` and `operands` are symbols, to get the formula, or Python scalars to substitute. The op's attributes and
-    auxiliary outputs appear as symbols, unless `static` gives their values.
+    auxiliary outputs appear as symbols, unless `static` contains their values.
     """
     if isinstance(op.shown[0 if op.variadic else slot], str):
-        return None  # it displays the full product
+        return None  # the op displays the full product
     return _apply_rule(op, slot, _ONE, output, operands, static or {})
 
 
 def product(
     op: Op, slot: int, output: str | float, operands: Sequence[str | float], static: Mapping[str, Any] | None = None
 ) -> Formula | None:
-    """Return the gradient of operand `slot` in terms of g, the gradient of the output; None without a rule.
+    """Return the gradient of operand `slot` in terms of g, the gradient of the output; None if there is no rule.
 
-    The arguments are those of `local_derivative`.
+    The parameters are those of `local_derivative`.
 
     >>> from minigrad import OPS
     >>> product(OPS["matmul"], 0, "c", ["a", "b"]).formula()
@@ -150,7 +150,7 @@ def _apply_rule(
 
 
 def _attribute_formula(x: Any) -> Formula:
-    """Return an attribute as a formula, whatever its type."""
+    """Convert an attribute of any type to a formula."""
     if isinstance(x, Formula):
         return x
     return Formula(float(x) if isinstance(x, int) and not isinstance(x, bool) else str(x))
@@ -167,7 +167,7 @@ def _simplify(op: Op, args: tuple[Formula, ...]) -> Any:
             x,
             Formula(op=Op(name="sub" | "add" as f), args=(Formula(value=float(b)), Formula(value=float(c)))),
         ):
-            power = getattr(operator, f)(b, c)  # the b - 1 of a constant power
+            power = getattr(operator, f)(b, c)  # the exponent b - 1 in the derivative of a power
             return x if power == 1.0 else Formula(op=op, args=(x, Formula(power)))
         case name, (Formula(value=float(a)), Formula(value=float(b))) if name in ("lt", "le", "gt", "ge", "eq", "ne"):
             return getattr(operator, name)(a, b)  # a bool, so that `where` can select

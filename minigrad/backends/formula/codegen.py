@@ -1,8 +1,8 @@
-"""Code generation for scalar operations: their formulas as forward code, and their rules as backward code.
+"""Code generation for scalar operations, in languages such as JavaScript.
 
-The forward code comes from the op's formula; the backward code from its rules, applied to formulas. So a custom op
-needs no code in another language if that language has the functions in its formula. Every subexpression is in
-parentheses, so precedence does not matter.
+Forward code is generated from the op's formula, and backward code from its rules, applied to formulas. A custom op
+therefore needs no code in another language if that language has the functions in its formula. Every subexpression is
+in parentheses, so precedence does not matter.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ class TargetLanguage(NamedTuple):
     runtime_name: str
     """The name of the system that runs the code, for error messages."""
     functions: Mapping[str, str]
-    """The function names in formulas, with their names in the language."""
+    """Maps function names in formulas to names in the language."""
     helpers: Mapping[str, str]
-    """Functions without a name in formulas, or exact ones that replace a composition: sqrt, abs, exp, pow, …"""
+    """Maps functions without a name in formulas, and accurate replacements of compositions, to names: sqrt, abs, …"""
     constants: Mapping[str, str]
     comparisons: Mapping[str, str]
     logic: Mapping[str, str]
-    """By increasing precedence."""
+    """Templates of logical operations, by increasing precedence."""
     conditional: str
-    """Conditional expression of a condition and two values."""
+    """Template of a conditional expression, for a condition and two values."""
     is_true: str
-    """Test of whether a value is true."""
+    """Template of an expression that tests whether a value is true."""
     missing_attr: Callable[[str], str]
     """Function that maps the name of an attribute that is None to the code that replaces it."""
     literal: Callable[[float], str]
 
 
 class Unwritable(Exception):
-    """Why code cannot be generated, as a sentence."""
+    """Exception raised if code cannot be generated. The message is a sentence that states the reason."""
 
 
 class _BooleanCode(str):
@@ -59,7 +59,7 @@ class _BooleanCode(str):
 
 
 class _ExpCode(str):
-    """Code of an exponential, recognised by ln and − 1 so that no accuracy is lost."""
+    """Code of an exponential. The code of ln(1 + exp x) and exp x − 1 calls accurate functions instead."""
 
     __slots__ = ("power",)
     power: str
@@ -82,7 +82,7 @@ def check_scalar_op(op: Op) -> None:
 def rule_code(
     op: Op, rule: Callable[..., Any], names: Mapping[str, str], attrs: Mapping[str, Any], language: TargetLanguage
 ) -> str:
-    """Return code for a rule of `op` on g, y and its operands, with these `names`. Raises Unwritable on failure."""
+    """Return code for a rule of `op` in terms of g, y and the `names` of its operands. Raises Unwritable on failure."""
     operands = [Formula(names[name]) for name in op.inputs]
     try:
         gradient = rule(Formula("g"), Formula("y"), *operands, **attrs, **dict.fromkeys(op.shapes, ()))
@@ -127,7 +127,7 @@ def op_code(op: Op, operands: Mapping[str, str], attrs: Mapping[str, Any], langu
 
 
 class _FormulaWriter:
-    """Code generator for the formula of one op, given the code of its names."""
+    """Code generator for the formula of an op. `names` maps operands and attributes to their code."""
 
     def __init__(self, op: Op, names: Mapping[str, str], language: TargetLanguage) -> None:
         self.op, self.names, self.language = op, names, language
@@ -175,7 +175,6 @@ class _FormulaWriter:
         return self.helper_call("pow", base_code, exponent)
 
     def helper_call(self, name: str, *arguments: str) -> str:
-        """Return a call of one of the language's helpers."""
         return f"{self.language.helpers[name]}({', '.join(arguments)})"
 
     def call(self, name: Part, argument: Part, extra_arguments: tuple[str, ...] = ()) -> str:
@@ -259,7 +258,7 @@ class _FormulaWriter:
 
 
 def _match_lerp(left: tuple[Part, ...], right: tuple[Part, ...]) -> tuple[Part, Part, Part] | None:
-    """Return start, end and weight if two summands are a and w·(b − a)."""
+    """Return start, end and weight if the summands are start and weight·(end − start), else None."""
     match left, right:
         case (start,), (weight, Part("sign", sign), Part("fence", "()", (Part("row", _, (end, minus, same)),))):
             if _ARITHMETIC.get(sign) == "*" and minus == Part("sign", "-") and same == start:

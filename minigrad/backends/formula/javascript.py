@@ -1,7 +1,7 @@
 """JavaScript code for scalar operations, so that a page can recompute them without Python.
 
-FUNCTIONS are those of JavaScript's Math, and those that the player defines because Math lacks them or handles special
-values differently (no dot in their name). The player accepts only the output of `codegen`.
+FUNCTIONS contains the functions of JavaScript's Math, and functions that the player defines because Math lacks them or
+handles special values differently (without a dot in their names). The player accepts only the output of `codegen`.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ JAVASCRIPT = TargetLanguage(
 
 
 def javascript(op: Op) -> dict[str, Any]:
-    """Return code of `op` on scalars. "js" is an expression in the operands a, b, … and the attributes; "rules" has one
-    per operand, in g and y too, or None without a derivative. If no code can be generated, "why" states the reason.
+    """Return code of `op` on scalars. "js" is an expression in the operands a, b, … and the attributes. "rules"
+    contains an expression for the gradient of each operand, which may also contain g and y, or None if there is no
+    derivative. If no code can be generated, "why" states the reason.
 
     >>> from minigrad import OPS
     >>> javascript(OPS["tanh"])
@@ -99,7 +100,7 @@ def _rule_code(op: Op, rule: Callable[..., Any], names: Mapping[str, str]) -> st
 
 
 def _branch_on_missing(op: Op, write: Callable[[dict[str, None]], str]) -> str:
-    """Return code that branches on which optional attributes are None; `write` is called for each combination."""
+    """Return code that branches on which optional attributes are None. `write` returns the code of each branch."""
 
     def branch(names: list[str], missing_attrs: dict[str, None]) -> str:
         if not names:

@@ -12,7 +12,7 @@ __all__ = ["DOT", "JUXTAPOSITION", "SIGNS", "SYMBOLS", "Part", "is_infix", "pars
 
 
 class Part(NamedTuple):
-    """A node of a formula: a symbol or an operand (`text`), or a construct (frac, power, row, …) of parts."""
+    """Node of a formula: a symbol or an operand (`text`), or a construct (frac, power, row, …) of `parts`."""
 
     kind: str
     text: str = ""
@@ -20,7 +20,7 @@ class Part(NamedTuple):
 
     @property
     def base(self) -> Part:
-        """The base of a power or subscript; for other kinds the part itself."""
+        """The base of a power or subscript; the part itself if it is of another kind."""
         return self.parts[0].base if self.kind in ("power", "sub") else self
 
 
@@ -35,7 +35,7 @@ SYMBOLS |= {r"\mathrm{NaN}": "NaN", r"\land": "∧", r"\lor": "∨", r"\oplus": 
 SYMBOLS |= {r"\sum": "Σ", r"\prod": "∏", r"\bigvee": "\u22c1", r"\bigwedge": "⋀", r"\partial": "∂"}
 _FENCES = {"(": r"\left(", ")": r"\right)"}
 
-# Precedence of signs between operands. Others, such as =, bind loosest; adjacent operands are a product.
+# Precedence of infix signs. Other signs, such as =, have the lowest precedence; adjacent operands are a product.
 SIGNS = {"+": Op.SUM, "-": Op.SUM, "/": Op.PRODUCT, r"\cdot": Op.PRODUCT, r"\times": Op.PRODUCT, "": Op.PRODUCT}
 SIGNS[r"\odot"] = Op.PRODUCT
 JUXTAPOSITION, DOT = Part("sign", ""), Part("sign", r"\cdot")
@@ -43,7 +43,7 @@ JUXTAPOSITION, DOT = Part("sign", ""), Part("sign", r"\cdot")
 
 @lru_cache(maxsize=1000)
 def parse(latex: str, names: tuple[str, ...]) -> Part:
-    """Parse an op's formula, in which a group ``{a}`` around an operand's name stands for that operand."""
+    """Parse an op's formula, in which a group ``{a}`` that contains an operand's name denotes the operand."""
     tokens = [_FENCES.get(token, token) for token in _TOKEN.findall(latex)]
     row, rest = _row(tokens, 0, names)
     if rest != len(tokens):
@@ -52,7 +52,7 @@ def parse(latex: str, names: tuple[str, ...]) -> Part:
 
 
 def _row(tokens: list[str], i: int, names: tuple[str, ...]) -> tuple[Part, int]:
-    """Parse from token `i` to the end of the enclosing group."""
+    """Parse from token `i` to the end of the enclosing group. Return the part and the index of the next token."""
     parts: list[Part] = []
     while i < len(tokens) and not tokens[i].startswith((r"\right", r"\end", "}", "&", r"\\")):
         token = tokens[i]
@@ -108,7 +108,7 @@ def _group(tokens: list[str], i: int, names: tuple[str, ...]) -> tuple[Part, int
 
 
 def _cases(tokens: list[str], i: int, names: tuple[str, ...]) -> tuple[list[Part], int]:
-    """Parse the cells of ``value & condition \\\\ value & condition``, in reading order."""
+    """Parse the cells of ``value & condition \\\\ value & condition``, row by row."""
     cells = []
     while True:
         cell, i = _row(tokens, i, names)
@@ -124,7 +124,7 @@ def is_infix(row: tuple[Part, ...], k: int) -> bool:
 
 
 def precedence_of(row: tuple[Part, ...], k: int) -> int:
-    """Return the precedence of part `k`, if it is a sign."""
+    """Return the precedence of part `k`, which is `Op.ATOM` if the part is not a sign."""
     if is_infix(row, k):
         return SIGNS.get(row[k].text, Op.COMPARISON)
     if row[k].text == r"\partial":

@@ -1,9 +1,9 @@
-"""Printers of formulas as LaTeX, MathML and plain text: each returns the text and its precedence.
+"""Printing of formulas as LaTeX, MathML and plain text. Each printer returns the text and its precedence.
 
-The caller adds brackets by precedence. In a *template* operands are placeholders: each is a hole, a character of the
-private use area, ``HOLES + 8 * number + required``. The inserted text gets brackets if its precedence is below
-`required`. Two marks depend on the inserted text: APART becomes a dot in front of a digit, and the text between RAISED
-and END becomes superscript digits if it is an integer.
+The caller adds brackets by precedence. In a *template*, operands are represented by placeholders, called holes:
+characters of the private use area, ``HOLES + 8 * number + required``. Inserted text is put in brackets if its
+precedence is below `required`. Two marks depend on the inserted text: DOT_MARK becomes a dot in front of a digit, and
+text between SUPERSCRIPT_START and SUPERSCRIPT_END becomes superscript digits if it is an integer.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ __all__ = [
     "template",
 ]
 
-_ARGUMENT = Op.ATOM + 1  # the precedence that the argument of a function needs
-_UNKNOWN = 99  # the precedence of a hole, which is unknown
+_ARGUMENT = Op.ATOM + 1  # minimum precedence of a function argument without brackets
+_UNKNOWN = 99  # precedence of a hole, whose text is unknown
 HOLES, DOT_MARK, SUPERSCRIPT_START, SUPERSCRIPT_END = 0xE000, "\uf8f0", "\uf8f1", "\uf8f2"
 _HOLE = re.compile("[\ue000-\uf8ef]")
 
 
 class Notation(NamedTuple):
-    """The spelling of names, of constructs with a fixed shape, and of all other parts in one notation.
+    """Notation of formulas: how to print names, constructs with a template in `shapes`, and all other parts.
 
-    `operand_precedence` is the precedence that each part of a construct needs to omit brackets, and `precedence` the
-    precedence of the construct. If `is_linear`, constructs that LaTeX groups visually, such as fractions, may need
-    brackets too.
+    `operand_precedence` maps a construct to the minimum precedence of each part without brackets, and `precedence` maps
+    it to its own precedence. If `is_linear`, constructs that LaTeX groups visually, such as fractions, may also need
+    brackets.
     """
 
     print_name: Callable[[str], str]
@@ -58,7 +58,7 @@ class Notation(NamedTuple):
 
 
 _WORD = r"[\w\u0300-\u036f.'\"′…()\[\]]+"
-_KEYS = r"(?:\.\w+\([^()]*\)|\[[^\[\]]*\])+"  # an index, or the path to a view
+_KEYS = r"(?:\.\w+\([^()]*\)|\[[^\[\]]*\])+"  # indices and method calls, as in the name of a view
 _ATOMIC = re.compile(rf"{_KEYS}|(?!.*[²³¹⁰-⁹]){_WORD}(?: {_WORD})*")  # other labels, such as x1*w1 + b, need brackets
 _NEEDS_DOT = re.compile(r"(?:<[^>]*>)*[\d|‖]")
 _HOLE_FIRST = re.compile(f"(?:<[^>]*>)*{_HOLE.pattern}")
@@ -100,7 +100,7 @@ def _print_part(part: Part, operands: Mapping[str, Any], writer: Notation) -> tu
     printed = []
     for piece, required in zip(part.parts, needs, strict=True):
         text, precedence = _print_part(piece, operands, writer)
-        # A formula has the brackets that LaTeX needs. Inserting an operand may require more.
+        # A declared formula contains the brackets that LaTeX needs. An inserted operand may need more.
         may_need_brackets = writer.is_linear or piece.kind == "operand" or part.kind == "call"
         if precedence == _UNKNOWN and may_need_brackets:
             hole_index, hole_precedence = divmod(ord(text) - HOLES, 8)
@@ -110,7 +110,7 @@ def _print_part(part: Part, operands: Mapping[str, Any], writer: Notation) -> tu
         )
     for k, piece in enumerate(row):
         if piece == JUXTAPOSITION and _NEEDS_DOT.match(printed[k + 1]):
-            printed[k] = writer.print_part(DOT, [])  # 2 · 3, not 2 3; 2 · |a|
+            printed[k] = writer.print_part(DOT, [])  # as in 2 · 3 and 2 · |a|
         elif piece == JUXTAPOSITION and writer.has_holes and _HOLE_FIRST.match(printed[k + 1]):
             printed[k] = DOT_MARK
     if part.kind == "power" and writer.has_holes and writer.is_linear and _HOLE.search(printed[1]):
@@ -125,19 +125,19 @@ def _print_part(part: Part, operands: Mapping[str, Any], writer: Notation) -> tu
 
 
 def _required_precedence(row: tuple[Part, ...], k: int) -> int:
-    """Return the precedence that part `k` needs to stand between its neighbours without brackets."""
+    """Return the minimum precedence at which part `k` of a row needs no brackets."""
     required = 0
     if row[k].kind != "sign" and k + 1 < len(row) and row[k + 1].text != ",":
         after = precedence_of(row, k + 1)
         required = after + 1 if after in (Op.COMPARISON, Op.POWER) or row[k + 1] == JUXTAPOSITION else after
     if row[k].kind != "sign" and k > 0 and row[k - 1].text != ",":
-        before = precedence_of(row, k - 1)  # a - (b - c), and no minus sign after a sign, except as in a < -3
+        before = precedence_of(row, k - 1)  # as in a - (b - c) and a - (-b); a < -3 needs no brackets
         required = max(required, before + 1 if before == Op.COMPARISON else max(before, Op.PREFIX) + 1)
     return required
 
 
 def _number_part(x: float, flat: bool) -> Part:
-    """Return a number as a formula: six significant digits, unsigned zero; 2.5e-7 is 2.5 · 10⁻⁷, unless `is_linear`."""
+    """Convert a number to a formula: six significant digits, 2.5 · 10⁻⁷ for 2.5e-7 unless `flat`, and 0 for -0."""
     if x < 0:
         return Part("row", parts=(Part("sign", "-"), _number_part(-x, flat)))
     if not math.isfinite(x):
@@ -145,14 +145,14 @@ def _number_part(x: float, flat: bool) -> Part:
     digits, _, power = f"{abs(x):.6g}".partition("e")
     if not power:
         return Part("number", digits)
-    if flat:  # as on node cards and in tables
+    if flat:  # used on node cards and in tables
         return Part("scientific", f"{digits}e{power.replace('-', '−')}")
     power_of_ten = Part("power", parts=(Part("number", "10"), _number_part(float(power), flat)))
     return power_of_ten if digits == "1" else Part("row", parts=(Part("number", digits), DOT, power_of_ten))
 
 
 def _join_row(row: tuple[Part, ...], part_sources: list[str]) -> str:
-    """Join a row with spaces around signs between operands, and none after prefix signs."""
+    """Join the printed parts of a row, with spaces around infix signs and none after prefix signs."""
     joined = ""
     for k, text in enumerate(part_sources):
         is_prefix_word = row[k].kind == "sign" and k < len(row) - 1 and text not in ("-", "−", "+", "∂")  # such as Σ
@@ -274,6 +274,6 @@ TEXT = Notation(
 
 
 def template(formula: Any) -> dict[str, str]:
-    """Return `formula` as text, MathML (without its element) and LaTeX; one-letter names from HOLES on are holes."""
+    """Return `formula` as text, MathML (without a math element) and LaTeX. Characters from HOLES on are holes."""
     notations = {"text": TEXT, "mathml": MATHML, "latex": LATEX}
     return {name: print_formula(formula, writer._replace(has_holes=True))[0] for name, writer in notations.items()}

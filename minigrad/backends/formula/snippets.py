@@ -1,7 +1,7 @@
 """Taichi code for scalar operations: snippets that compute an operation and its rules in float64.
 
-Functions named ``…_of`` are kernels of the table for ``cpu``, one line each; other names are Taichi's (``ti.``) or
-those of `backends/taichi/codegen/functions.py`. `backends/taichi/kernels/tape.py` has the loops around the snippets.
+Functions named ``…_of`` are the elementwise snippets of ``cpu``. Other functions are Taichi's (``ti.``) or defined in
+`backends/taichi/codegen/functions.py`. `backends/taichi/kernels/tape.py` generates the loops around the snippets.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FUNCTIONS |= {"ln": "ti.log", "trunc": "truncated", "round": "rounded", "remaind
 
 
 def float_literal(x: float) -> str:
-    """Return a float literal, never an integer literal, which Taichi would give an integer type."""
+    """Return a float literal. An integer literal would have an integer type in Taichi."""
     if not math.isfinite(x):
         return "nan" if math.isnan(x) else "inf" if x > 0 else "(-inf)"
     digits = repr(float(x))
@@ -65,7 +65,7 @@ TAICHI = TargetLanguage(
 
 
 def forward_code(op: Op, fixed: Mapping[str, Any]) -> str:
-    """Return code for `op` on a, b, …: its operands, then its attributes except those that are `fixed`.
+    """Return code for `op`. The names a, b, … denote its operands, then its attributes that are not `fixed`.
 
     Raises Unwritable if Taichi does not support its formula.
 
@@ -79,7 +79,9 @@ def forward_code(op: Op, fixed: Mapping[str, Any]) -> str:
 
 
 def gradient_codes(op: Op, fixed: Mapping[str, Any]) -> tuple[str | None, ...]:
-    """Return code for the gradient of each operand, in g and y too, or None without a derivative. Raises Unwritable.
+    """Return code for the gradient of each operand, which may also contain g and y; None if there is no derivative.
+
+    Raises Unwritable if Taichi does not support a rule.
 
     >>> from minigrad import OPS
     >>> gradient_codes(OPS["elu"], {})     # the attribute alpha is called b

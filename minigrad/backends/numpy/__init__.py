@@ -1,8 +1,8 @@
 """The device ``numpy``, the reference implementation. A kernel takes ndarrays (and Python scalars) and returns an
 ndarray.
 
-Kernels run with NumPy's floating-point warnings disabled, since 1/0 is inf here; a separate context holds that setting,
-so the user's NumPy settings do not change. Operands are already promoted to a common dtype and checked for
+Kernels run with NumPy's floating-point warnings disabled, since 1/0 is inf. This setting applies only in a separate
+context, so that the user's NumPy settings do not change. Operands have been promoted to a common dtype and checked for
 broadcasting. Results are new arrays, or views for view ops.
 """
 
@@ -25,7 +25,7 @@ from minigrad.core.storage import Allocator, register_device
 
 __all__ = ["DEVICE", "quiet_context"]
 
-check_package("numpy")  # before a kernel uses a function that older versions lack
+check_package("numpy")  # kernels use functions that older versions lack
 
 _is_quiet = contextvars.ContextVar("entered", default=False)
 
@@ -44,10 +44,10 @@ quiet_context = _QuietContext()
 
 
 def _call_quietly(kernel: Kernel, *inputs: Any, **attrs: Any) -> Any:
-    """Call `kernel` in the quiet context, unless it is already active: a kernel may itself compute with tensors."""
+    """Call `kernel` in the quiet context, unless the context is active because another kernel is running."""
     try:
         return kernel(*inputs, **attrs) if _is_quiet.get() else quiet_context.run(kernel, *inputs, **attrs)
-    except IndexError as error:  # from NumPy, for an index that only the kernel can check
+    except IndexError as error:  # raised by NumPy for an index that only the kernel can check
         raise error if isinstance(error, ShapeError) else ShapeError(f"index out of range: {error}") from None
     except ValueError as error:
         if (shape_error := size_error(kernel, inputs, attrs, error)) is None:
@@ -61,7 +61,7 @@ def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: 
     if out is not None:
         if isinstance(kernel, np.ufunc):
             return _call_quietly(kernel, *inputs, out=out, casting="unsafe")
-        if "out" in (getattr(kernel, "__kwdefaults__", None) or ()):  # it may write only some elements
+        if "out" in (getattr(kernel, "__kwdefaults__", None) or ()):  # the kernel may write only some elements
             return _call_quietly(kernel, *inputs, **attrs, out=out)
         results = _call_quietly(kernel, *inputs, **attrs)
         for target, values in zip(out, results, strict=True) if isinstance(out, tuple) else ((out, results),):
@@ -74,7 +74,7 @@ def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: 
 
 
 def run_raw(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-    """Call `kernel` on arrays, or on the scalars that NumPy's operators return for 0-d arrays."""
+    """Call `kernel` on arrays and on NumPy scalars, which NumPy's operators return instead of 0-d arrays."""
     for x in inputs:
         if isinstance(x, np.generic):
             inputs = tuple([np.asarray(x) if isinstance(x, np.generic) else x for x in inputs])

@@ -15,7 +15,7 @@ __all__: list[str] = []
 
 @kernel("sigmoid", DEVICE)
 def sigmoid(a: Array) -> Array:
-    small = np.exp(-np.abs(a))  # at most 1, so that neither end overflows
+    small = np.exp(-np.abs(a))  # at most 1, so that it does not overflow
     return np.where(a >= 0, 1, small) / (1 + small)
 
 
@@ -95,7 +95,7 @@ def gelu(a: Array) -> Array:
 
 @kernel("gelu_tanh", DEVICE)
 def gelu_tanh(a: Array) -> Array:
-    return a * sigmoid(2 * math.sqrt(2 / math.pi) * (a + 0.044715 * (a * a * a)))  # precise for a < 0 too
+    return a * sigmoid(2 * math.sqrt(2 / math.pi) * (a + 0.044715 * (a * a * a)))  # also accurate for a < 0
 
 
 @kernel("gelu_backward", DEVICE)

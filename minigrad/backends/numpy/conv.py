@@ -1,7 +1,7 @@
 """Convolution kernels: im2col copies windows to columns, and BLAS multiplies them.
 
-The columns of all images would take kH kW times their memory, more than a cache holds. They are therefore built for a
-few images at a time, in a reused workspace.
+The columns of all images would take kH kW times the memory of the images, and would not fit in the cache. They are
+therefore built for a few images at a time, in a reused workspace.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__: list[str] = []
 Pair = tuple[int, int]
 Window = Any  # size, stride, padding, dilation: minigrad.ops.conv.Window
 
-# Elements of the columns that a thread builds at a time: 1 MiB of float32, about the size of its cache.
+# Number of column elements that a thread builds at a time: 1 MiB of float32, about the size of its cache.
 COLUMN_ELEMENTS = 2**18
 
 
 def grid(shape: Shape, window: Window) -> Shape:
-    """Return the output size, (rows, columns), of the window on images of `shape`."""
+    """Return the output size, (rows, columns), of a convolution of images of `shape` with the window."""
     lines = zip(shape[-2:], window.size, window.stride, window.padding, window.dilation, strict=True)
     return tuple([(n + sum(pad) - dilation * (size - 1) - 1) // stride + 1 for n, size, stride, pad, dilation in lines])
 
@@ -39,7 +39,7 @@ def window_view(a: Array, out_size: Shape, size: Pair, stride: Pair, dilation: P
 
 
 def padded_zeros(shape: Shape, window: Window, dtype: Any) -> tuple[Array, Array, Any]:
-    """Return zeros for padded images of `shape`, a view of their interior, and the index of the image part in it."""
+    """Return zeros for padded images of `shape`, a view of the interior, and the index of the pixels to copy there."""
     lines = list(zip(shape[-2:], window.padding, strict=True))
     zeros: Array = np.zeros((*shape[:-2], *[n + sum(pad) for n, pad in lines]), dtype)
     interior = tuple([slice(max(before, 0), before + n + min(after, 0)) for n, (before, after) in lines])
@@ -48,7 +48,7 @@ def padded_zeros(shape: Shape, window: Window, dtype: Any) -> tuple[Array, Array
 
 
 def crop(shape: Shape, interior: Array, index: Any) -> Array:
-    """Return images of `shape` with `interior` at index `index`, and zeros where negative padding cropped."""
+    """Return images of `shape` with `interior` at index `index`, and zeros in the part that negative padding crops."""
     x = np.zeros(shape, interior.dtype)
     x[index] = interior
     return x
@@ -59,9 +59,9 @@ def slices(count: int, step: int) -> list[slice]:
 
 
 def iter_columns(x: Array, window: Window, groups: int) -> Iterator[tuple[tuple[slice, ...], Array]]:
-    """Yield the output index and the columns of a few images at a time, or of a few rows of one image.
+    """Yield the output index and the columns of a few images, or of a few rows of one image, at a time.
 
-    Columns are (groups, C / groups * kH * kW, images, rows * oW), valid until the next iteration.
+    The columns, of shape (groups, C / groups * kH * kW, images, rows * oW), are valid until the next iteration.
     """
     count, channels = x.shape[:2]
     (kh, kw), (sh, sw), _, (dh, dw) = window
@@ -122,7 +122,7 @@ def conv2d_weight(g: Array, x: Array, *, window: Window, groups: int) -> Array:
         total = np.zeros((groups, channels * prod(window.size), out), x.dtype)
         for out_index, columns in iter_columns(x[images], window, groups):
             lines = g[images][out_index].reshape(columns.shape[2], groups, out, -1)
-            # To compute the transpose, BLAS would take 1.5 times as long.
+            # BLAS takes 1.5 times as long to compute the transposed product.
             total += np.matmul(columns.transpose(2, 0, 1, 3), lines.swapaxes(2, 3)).sum(0)
         totals[images.start] = total
 
@@ -178,5 +178,5 @@ def col2im(a: Array, *, shape: Shape, window: Window) -> Array:
     columns = a.reshape(taps.shape)
     for i in range(window.size[0]):
         for j in range(window.size[1]):
-            taps[:, :, i, j] += columns[:, :, i, j]  # windows overlap, but no tap overlaps itself
+            taps[:, :, i, j] += columns[:, :, i, j]  # windows overlap, but positions of one tap are distinct
     return crop(shape, interior, source_index)

@@ -54,7 +54,7 @@ _FUNCTIONS: dict[str, Kernel] = {
     "atanh": np.arctanh,
     "floor": np.floor,
     "ceil": np.ceil,
-    "round": np.round,  # unlike rint, it keeps ints
+    "round": np.round,  # unlike rint, it preserves int dtypes
     "trunc": np.trunc,
     "isnan": np.isnan,
     "isinf": np.isinf,
@@ -86,7 +86,7 @@ def pow(a: Array, b: Array) -> Array:
 
 
 def is_large_odd(b: Any) -> bool:
-    """Return whether `b` is an odd scalar that float32 rounds to an even one, which would lose the sign of a power."""
+    """Return whether `b` is an odd scalar that float32 rounds to an even one, so that a power has the wrong sign."""
     return b.__class__ in (float, int) and abs(float(b)) > 2**24 and float(b) % 2 == 1
 
 
@@ -107,7 +107,8 @@ def rsqrt(a: Array) -> Array:
 
 # W. J. Cody, Rational Chebyshev approximations for the error function, Math. Comp. 23 (1969), with the coefficients of
 # SPECFUN: erf(x) = x * P(x^2) / Q(x^2) up to 0.46875, and erfc(x) = exp(-x^2) * R(x) / S(x) from there to 4. Above 4,
-# where erfc is below 2e-8, the latter is still precise enough for 1 - erfc. Highest powers first.
+# where erfc is below 2e-8, the second formula is still accurate enough for 1 - erfc. Coefficients start at the highest
+# power.
 ERF_NEAR = (
     (1.85777706184603153e-1, 3.16112374387056560, 1.13864154151050156e2, 3.77485237685302021e2, 3.20937758913846947e3),
     (1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3, 2.84423683343917062e3),

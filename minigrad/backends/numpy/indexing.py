@@ -1,4 +1,4 @@
-"""Gather, scatter and index kernels. They index the flat array by offsets, where NumPy is fast.
+"""Gather, scatter and index kernels. They index flat arrays by offsets, which is fast in NumPy.
 
 `np.add.at` adds in order, so that sums are deterministic. If several elements are assigned to one position, the last
 one wins.
@@ -25,7 +25,7 @@ def line_offsets(b: Array, dim: int, shape: Shape) -> Array:
 
 
 def slice_offsets(b: Array, dim: int, shape: Shape) -> Array:
-    """Return the flat offsets of the slices at `b`: (before, index, within)."""
+    """Return the flat offsets of the slices at index `b` along `dim`, in an array of shape (before, index, within)."""
     before, within = np.arange(prod(shape[:dim])), np.arange(prod(shape[dim + 1 :]))
     return (before[:, None, None] * shape[dim] + b.reshape(-1, 1)) * within.size + within
 

@@ -1,4 +1,4 @@
-"""Linear algebra kernels: NumPy's, which call BLAS and LAPACK."""
+"""Linear algebra kernels, based on NumPy functions that call BLAS and LAPACK."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def linear(a: Array, b: Array, c: Array | None) -> Array:
 
 @kernel("contract", DEVICE)
 def contract(a: Array, b: Array, *, left: str, right: str, result: str) -> Array:
-    """Contract by one batched matmul, (both, only in a, summed) @ (both, summed, only in b), in BLAS."""
+    """Contract by a batched matmul, with dimensions (in both, only in a, summed) and (in both, summed, only in b)."""
     batch_labels, contracted = [k for k in result if k in left and k in right], [k for k in left if k not in result]
     left_only, right_only = [k for k in result if k not in right], [k for k in result if k not in left]
     a = a.transpose([left.index(k) for k in batch_labels + left_only + contracted])
@@ -76,7 +76,7 @@ def contract(a: Array, b: Array, *, left: str, right: str, result: str) -> Array
 
 
 def _call_lapack(compute: Callable[..., Any], message: str, *arrays: Array) -> Any:
-    """Return the result of LAPACK. Raises LinAlgError with `message` where LAPACK fails."""
+    """Call `compute`, a function that uses LAPACK. Raises LinAlgError with `message` if LAPACK fails."""
     try:
         return compute(*arrays)
     except np.linalg.LinAlgError:
@@ -96,7 +96,7 @@ def inverse(a: Array) -> Array:
 @kernel("cholesky", DEVICE)
 def cholesky(a: Array) -> Array:
     factor = _call_lapack(np.linalg.cholesky, NOT_DEFINITE, a)
-    if np.isnan(np.diagonal(factor, axis1=-2, axis2=-1)).any():  # which not every LAPACK checks
+    if np.isnan(np.diagonal(factor, axis1=-2, axis2=-1)).any():  # some versions of LAPACK do not check this
         raise LinAlgError(NOT_DEFINITE)
     return factor
 
@@ -115,7 +115,7 @@ kernel("slogdet", DEVICE)(np.linalg.slogdet)
 @kernel("cofactor", DEVICE)
 def cofactor(a: Array) -> Array:
     """Compute cofactors from the SVD A = U S V. Cofactors are multiplicative: those of U are det(U) U, and those of S
-    are diagonal, with the products of all other singular values. Nothing is divided, so singular values may be 0."""
+    are diagonal, with the products of all other singular values. No division is used, so singular values may be 0."""
     u, s, v = np.linalg.svd(a)
     other_products = np.where(np.eye(s.shape[-1], dtype=bool), 1, s[..., None, :]).prod(-1)
     sign = np.linalg.det(u) * np.linalg.det(v)

@@ -17,12 +17,13 @@ __all__ = ["REDUCTIONS"]
 
 
 def target_weights(b: Array, c: Array | None, ignore_index: int, dtype: Any) -> tuple[Any, Array, Array]:
-    """Return the mask of positions that are not ignored (True for all), their class and its weight (0 if ignored).
+    """Return a mask of positions that are not ignored, or True for all, and the class and weight of each position.
 
-    Raises IndexError for a negative class; indexing raises for one that is too large.
+    The weight of an ignored position is 0. Raises IndexError for a negative class; indexing raises IndexError for a
+    class that is too large.
     """
     if c is None and ignore_index < 0 and np.minimum.reduce(b, axis=None, initial=0) == 0:  # fast path: none is ignored
-        return True, b.copy(), np.ones(b.shape, dtype)  # new arrays, as on the slow path, so that it can be captured
+        return True, b.copy(), np.ones(b.shape, dtype)  # new arrays, as below, so that the call can be captured
     mask = b != ignore_index
     classes = b * mask
     if np.minimum.reduce(classes, axis=None, initial=0) < 0:
@@ -31,7 +32,7 @@ def target_weights(b: Array, c: Array | None, ignore_index: int, dtype: Any) -> 
 
 
 def class_index(classes: Array) -> tuple[Array, ...]:
-    """Return the index tuple of the scores of classes `classes`."""
+    """Return the index of the score of each position's class, as a tuple."""
     if classes.ndim == 1:
         return np.arange(len(classes)), classes
     first, *rest = [np.arange(n).reshape(n, *[1] * (classes.ndim - 1 - k)) for k, n in enumerate(classes.shape)]
@@ -39,7 +40,7 @@ def class_index(classes: Array) -> tuple[Array, ...]:
 
 
 REDUCTIONS = {"none": None, "sum": False, "mean": True}
-"""Whether a reduction divides; None for no reduction. `functional` has already rejected other names."""
+"""Maps a reduction to whether it divides by the total weight, "none" to None. `functional` rejects other names."""
 
 
 def reduce_losses(losses: Array, mask: Any, weights: Array, reduction: str) -> tuple[Array, Array]:
@@ -53,13 +54,13 @@ def reduce_losses(losses: Array, mask: Any, weights: Array, reduction: str) -> t
         return np.asarray(summed), weights
     if mask is True:
         return np.asarray(summed / losses.size), weights / weights.dtype.type(losses.size)
-    # If 0, the mean is nan, and so are the derivatives of positions that are not ignored.
+    # If the total weight is 0, the mean and the derivatives of positions that are not ignored are nan.
     total_weight = np.add.reduce(weights, axis=None)
     return np.asarray(summed / total_weight), np.divide(weights, total_weight, out=weights, where=mask)
 
 
 def subtract_max(a: Array) -> tuple[Array, Array]:
-    """Return the maximum score at each position, and the scores minus it, whose exponentials do not overflow."""
+    """Return the maximum score at each position, and the scores minus the maximum, to prevent overflow of exp."""
     top = np.maximum.reduce(a, axis=1, keepdims=True, initial=-np.inf)
     return top, a - top
 

@@ -1,4 +1,4 @@
-"""Normalisation and dropout kernels. `norm` is a `Norm`: the shape of the input's view, and the reduced dimensions."""
+"""Normalisation and dropout kernels. `norm` is a `Norm`: the shape of the input's view and the reduced dimensions."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ ROWS_PER_BLOCK = 1024  # rows per partial sum
 
 
 def sum_of_products(dims_to_sum: Dims, *arrays: Array) -> Array:
-    """Sum the products of `arrays` over the dimensions `dims_to_sum`, kept with size 1, in one pass without a
-    temporary.
+    """Sum the product of `arrays` over the dimensions `dims_to_sum`, which are kept with size 1, without a temporary.
 
-    A sum over rows is blocked, because the rounding error grows with the number of summands.
+    A sum over rows is computed in blocks, because the rounding error grows with the number of summands.
     """
     shape = arrays[0].shape
     dims = list(range(len(shape)))
@@ -35,12 +34,12 @@ def sum_of_products(dims_to_sum: Dims, *arrays: Array) -> Array:
 
 
 def group_size(norm: Any) -> int:
-    """Return the number of elements that share a mean."""
+    """Return the number of elements over which a mean is computed."""
     return prod([norm.shape[k] for k in norm.dim])
 
 
 def stable_mean(a: Array, norm: Any) -> Array:
-    """Return the mean, accumulated in float64: its rounding error would be large relative to a small deviation."""
+    """Return the mean, accumulated in float64, since a float32 rounding error may exceed a small standard deviation."""
     total = np.add.reduce(a.reshape(norm.shape), axis=norm.dim, keepdims=True, dtype=np.float64)
     return (total / group_size(norm)).astype(a.dtype)
 
@@ -55,11 +54,11 @@ def subtract_mean(a: Array, mean: Array, norm: Any) -> Array:
 
 
 def multiply_inplace(x: Array, factor: Array, norm: Any) -> Array:
-    return np.multiply(x, factor, out=x if norm.centred else None)  # without centring, x is still the operand
+    return np.multiply(x, factor, out=x if norm.centred else None)  # without centring, x is a view of the operand
 
 
 def normalise(a: Array, weight: Array, bias: Array, norm: Any) -> tuple[Array, Array, Array, Array]:
-    """Return the output, mean, variance and rstd; the last three keep their dimensions."""
+    """Return the output, mean, variance and rstd. The last three keep the reduced dimensions, with size 1."""
     mean = stable_mean(a, norm) if norm.centred else np.zeros((), a.dtype)
     x = subtract_mean(a, mean, norm)
     var = sum_of_products(norm.dim, x, x) / group_size(norm)

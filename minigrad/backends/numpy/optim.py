@@ -1,4 +1,4 @@
-"""Optimizer updates, written as in their papers, which `minigrad.optim` cites.
+"""Optimizer updates, written as in the papers that `minigrad.optim` cites.
 
 A kernel takes the parameter, its gradient and the optimizer state, and returns the new parameter and state, in the
 order of the declaration. `step` counts from 1.
@@ -18,7 +18,7 @@ Arrays = tuple[Array, ...]
 
 
 def effective_gradient(p: Array, grad: Array, weight_decay: float, maximize: bool) -> Array:
-    """Return the gradient including that of the L2 penalty weight_decay / 2 * p**2, negated if `maximize`."""
+    """Return the gradient, negated if `maximize`, plus the gradient of the L2 penalty weight_decay / 2 * p**2."""
     g = -grad if maximize else grad
     return g + weight_decay * p if weight_decay else g
 
@@ -26,7 +26,7 @@ def effective_gradient(p: Array, grad: Array, weight_decay: float, maximize: boo
 def apply_weight_decay(
     p: Array, grad: Array, lr: float, weight_decay: float, decoupled: bool, maximize: bool
 ) -> Arrays:
-    """Apply weight decay to the gradient or, if `decoupled`, to the parameter; return both."""
+    """Apply weight decay to the gradient or, if `decoupled`, the parameter. Return the parameter and the gradient."""
     if decoupled:
         return p * (1 - lr * weight_decay), effective_gradient(p, grad, 0.0, maximize)
     return p, effective_gradient(p, grad, weight_decay, maximize)

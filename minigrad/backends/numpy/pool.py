@@ -1,4 +1,4 @@
-"""Pooling and resampling kernels, separable: one dimension at a time, each NumPy call serving all windows."""
+"""Separable pooling and resampling kernels. They process one dimension at a time, and many windows per NumPy call."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__: list[str] = []
 def group_into_rounds(windows: tuple[range, ...]) -> list[tuple[int, slice, slice]]:
     """Group the (window, position) pairs into rounds (tap, windows, positions); `tap` is the index within the window.
 
-    No position occurs twice in a round, so that a round can scatter-add as well as gather. Both slices are evenly
-    spaced, so that NumPy takes views: evenly spaced windows need hardly more rounds than taps.
+    No position occurs twice in a round, so that rounds can be used to gather and to scatter-add. Windows and positions
+    are slices, so that indexing returns views. Evenly spaced windows need hardly more rounds than taps.
     """
     occurrences: Counter[tuple[int, int]] = Counter()
     runs: defaultdict[tuple[int, int], list[list[tuple[int, int]]]] = defaultdict(list)
@@ -40,7 +40,7 @@ def group_into_rounds(windows: tuple[range, ...]) -> list[tuple[int, slice, slic
 
 
 def is_continuation(run: list[tuple[int, int]], window: int, position: int) -> bool:
-    """Return whether (window, place) continues `run` with the same step in the forward direction."""
+    """Return whether (window, position) extends `run` by the same step, with increasing positions."""
     w, p = run[-1]
     return position > p and (len(run) == 1 or (2 * w - run[-2][0], 2 * p - run[-2][1]) == (window, position))
 
@@ -50,12 +50,12 @@ def as_slice(indices: list[int]) -> slice:
 
 
 def make_pool_kernel(is_better: Any) -> Kernel:
-    """Return the kernel that takes the extremum of each window by a comparison, or its last nan, as in PyTorch."""
+    """Return a kernel that computes the extremum of each window, or its last nan, as PyTorch does."""
 
     def pool(a: Array, *, windows: tuple[tuple[range, ...], ...]) -> tuple[Array, Array]:
         spatial = a.shape[a.ndim - len(windows) :]
         indices = np.broadcast_to(np.arange(prod(spatial)).reshape(spatial), a.shape)
-        for dim in range(a.ndim - 1, a.ndim - 1 - len(windows), -1):  # columns first: the first row wins ties
+        for dim in range(a.ndim - 1, a.ndim - 1 - len(windows), -1):  # columns first, so that the first row wins ties
             dim_windows = windows[dim - a.ndim]
             best, best_indices = [
                 np.empty((*a.shape[:dim], len(dim_windows), *a.shape[dim + 1 :]), x.dtype) for x in (a, indices)
@@ -94,7 +94,7 @@ def put_at(a: Array, b: Array, *, shape: Shape, dims: int) -> Array:
 
 @lru_cache(maxsize=256)
 def weighted_rounds(rows: tuple[tuple[range, tuple[float, ...]], ...]) -> list[tuple[slice, slice, Array]]:
-    """Group the nonzeros of a sparse matrix into rounds (rows, columns, weights)."""
+    """Group the nonzero elements of a sparse matrix into rounds (rows, columns, weights); see `group_into_rounds`."""
     weights = [weights for _, weights in rows]
     return [
         (to, of, np.array([line[tap] for line in weights[to]]))

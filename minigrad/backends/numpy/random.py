@@ -21,11 +21,11 @@ UNIFORM, UNIFORM64, NORMAL, NORMAL64, BITS, KEYS = range(6)  # the streams
 LOW_WORD = 0xFFFFFFFF
 MULTIPLIERS = 0xD2511F53, 0xCD9E8D57
 KEY_STEPS = 0x9E3779B9, 0xBB67AE85  # the key increments per round
-BLOCKS_PER_CHUNK = 1 << 13  # blocks generated at a time: few enough to fit in the cache
+BLOCKS_PER_CHUNK = 1 << 13  # number of blocks generated at a time, which fit in the cache
 
 
 def philox(counter: Any, key: int) -> tuple[Any, Any, Any, Any]:
-    """Return the four 32-bit words of a four-word `counter` under a 64-bit `key`: ints, or uint64 arrays of blocks.
+    """Return four random 32-bit words for a four-word `counter` and a 64-bit `key`, as ints or as uint64 arrays.
 
     Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3", section 3.3: Philox4x32, 10 rounds.
     """
@@ -50,7 +50,7 @@ def words(key: int, stream: int, offset: int, count: int) -> Array:
 
 
 def bits(key: int, stream: int, offset: int, count: int) -> Array:
-    """Return random uint64 values: two words each, the low word first."""
+    """Return random uint64 values, each composed of two words, the low word first."""
     pairs = words(key, stream, 2 * offset, 2 * count).astype(np.uint64)
     return pairs[0::2] | pairs[1::2] << 32
 
@@ -68,8 +68,8 @@ def uniform(key: int, offset: int, count: int, dtype: Any = "float32", streams: 
 def normal(key: int, offset: int, count: int, dtype: Any = "float32") -> Array:
     """Return samples `offset` to ``offset + count`` of the standard normal distribution.
 
-    Samples 2k and 2k + 1 are computed from two uniform ones: Box, Muller 1958, "A note on the generation of random
-    normal deviates".
+    Samples 2k and 2k + 1 are computed from two uniform samples (Box, Muller 1958, "A note on the generation of random
+    normal deviates").
     """
     skipped = offset % 2
     uniforms = uniform(key, offset - skipped, count + skipped + (count + skipped) % 2, dtype, (NORMAL, NORMAL64))
@@ -93,7 +93,7 @@ def random_int(*, key: int, offset: int, shape: Shape, low: int, high: int, dtyp
     values = bits(key, BITS, offset, int(np.prod(shape)))
     if high - low < 2**64:
         values %= np.uint64(high - low)
-    return (values.astype(np.int64) + low).astype(dtype.name).reshape(shape)  # int64 addition wraps to the right value
+    return (values.astype(np.int64) + low).astype(dtype.name).reshape(shape)  # int64 addition wraps around correctly
 
 
 @kernel("random_permutation", DEVICE)
@@ -105,14 +105,14 @@ def random_permutation(*, key: int, offset: int, count: int) -> Array:
 def random_choice(a: Array, *, key: int, offset: int, count: int, replacement: bool) -> Array:
     """Sample indices into the last dimension, with probabilities proportional to `a`.
 
-    Without replacement, take the `count` smallest of exponential samples with rates `a`: Efraimidis, Spirakis 2006,
-    "Weighted random sampling with a reservoir".
+    Without replacement, return the indices of the `count` smallest exponential samples with rates `a` (Efraimidis,
+    Spirakis 2006, "Weighted random sampling with a reservoir").
     """
     weights = a.astype(np.float64).reshape(-1, a.shape[-1])
     if replacement:
         draws = uniform(key, offset, len(weights) * count, "float64").reshape(-1, count)
         cumulative = np.cumsum(weights, axis=1)
-        cumulative /= cumulative[:, -1:]  # the last is exactly 1, above every draw
+        cumulative /= cumulative[:, -1:]  # the last element is exactly 1, above every draw
         rows = [
             np.searchsorted(row_cumulative, row, side="right")
             for row_cumulative, row in zip(cumulative, draws, strict=True)

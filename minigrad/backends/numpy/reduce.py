@@ -15,7 +15,7 @@ __all__: list[str] = []
 
 
 def sum_dtype(a: Array) -> Any:
-    """Return the dtype of a sum over `a`: its own if floating point, otherwise int64."""
+    """Return the dtype of a sum over `a`: the dtype of `a` if floating point, otherwise int64."""
     return a.dtype if a.dtype.kind == "f" else np.int64
 
 
@@ -25,11 +25,10 @@ def accumulator_dtype(a: Array) -> Any:
 
 
 def cast_to_sum_dtype(result: Array, a: Array) -> Array:
-    """Cast a result accumulated in `accumulator_dtype` to the dtype of `sum_dtype`."""
     return result.astype(sum_dtype(a), copy=False)
 
 
-MAX_SEQUENTIAL = 1024  # number of elements whose sequential float32 sum has about six correct digits
+MAX_SEQUENTIAL = 1024  # a sequential float32 sum of this many elements has about six correct digits
 
 
 def reduce_ufunc(ufunc: Any, a: Array, dim: Any, keepdim: bool, **kwargs: Any) -> Array:
@@ -37,7 +36,7 @@ def reduce_ufunc(ufunc: Any, a: Array, dim: Any, keepdim: bool, **kwargs: Any) -
 
 
 def stable_sum(a: Array, dim: Any, keepdim: bool) -> Array:
-    """Sum over `dim`, accumulating many float32 in float64: NumPy sums pairwise only along contiguous rows."""
+    """Sum over `dim`, for many float32 elements in float64, since NumPy sums pairwise only along contiguous rows."""
     dims = dim if isinstance(dim, tuple) else range(a.ndim) if dim is None else (dim,)
     if a.dtype != np.float32 or product([a.shape[k] for k in dims]) <= MAX_SEQUENTIAL:
         return reduce_ufunc(np.add, a, dim, keepdim, dtype=sum_dtype(a))
@@ -60,13 +59,13 @@ def is_in_range(total: Array) -> bool:
 
 
 def nonzero_extremum(magnitudes: Array, dim: Dims, ufunc: Any = np.maximum, start: float = 0.0) -> Array:
-    """Return the maximum of `magnitudes` over `dim`, or another extremum by `ufunc`; 1 where it is 0 or not finite."""
+    """Return the extremum of `magnitudes` over `dim`, computed by `ufunc`; 1 where it is 0 or not finite."""
     extremum = reduce_ufunc(ufunc, magnitudes, dim, True, initial=start)
     return np.where((extremum > 0) & (extremum < np.inf), extremum, 1)
 
 
 def scaled_variance(a: Array, dim: Dims, correction: float) -> tuple[Array, Any]:
-    """Return the variance of `a` divided by the square of a scale, in float64, and the scale."""
+    """Return the variance of ``a / divisor`` in float64, and the divisor, which prevents overflow and underflow."""
     count = product(a.shape[k] for k in dim)
     freedom = max(count - correction, 0)
     average = np.asarray(reduce_ufunc(np.add, a, dim, True, dtype=np.float64) / count)
@@ -83,7 +82,7 @@ def scaled_variance(a: Array, dim: Dims, correction: float) -> tuple[Array, Any]
 
 
 def squeeze_and_cast(result: Array, a: Array, dim: Dims, keepdim: bool) -> Array:
-    """Cast a result with kept dimensions to the dtype of `a`, and drop `dim` unless `keepdim`."""
+    """Cast a result to the dtype of `a`, and remove the reduced dimensions, of size 1, unless `keepdim`."""
     result = result.astype(a.dtype)
     return result if keepdim else result.reshape([n for k, n in enumerate(a.shape) if k not in dim])
 

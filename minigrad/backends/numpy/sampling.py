@@ -1,4 +1,4 @@
-"""Grid sampling kernels. Pixels are rows of channels; an extra row of zeros stands for pixels outside the image."""
+"""Grid sampling kernels. Each pixel is a row of channels; an extra row of zeros represents pixels outside the image."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__: list[str] = []
 
 
 def corner_weights(x: Array, y: Array, shape: Shape, nearest: bool) -> Iterator[tuple[Array, Array]]:
-    """Yield the pixel row, in images of `shape`, and the interpolation weight of each corner around points (x, y)."""
+    """Yield the pixel index and the interpolation weight of each corner around points (x, y), in images of `shape`."""
     batch, _, height, width = shape
     first = np.arange(0, batch * height * width, height * width)[:, None, None]
     left, top = (np.rint(x), np.rint(y)) if nearest else (np.floor(x), np.floor(y))

@@ -66,7 +66,7 @@ def permute(a: Array, *, dims: Shape) -> Array:
 
 @kernel("index", DEVICE)
 def index(a: Array, *, key: Any) -> Array:
-    return a[key if ... in key else (*key, ...)]  # with …, a single element is a 0-d view instead of a scalar
+    return a[key if ... in key else (*key, ...)]  # with …, NumPy returns a 0-d view instead of a scalar
 
 
 @kernel("index_backward", DEVICE)

@@ -11,7 +11,7 @@ __all__: list[str] = []
 
 
 def stable_argsort(a: Array, dim: int, descending: bool) -> Array:
-    """Return the indices that sort `a`. Descending order sorts the reversed array and reverses the result."""
+    """Return the indices that sort `a`. For descending order, sort the reversed array and reverse the result."""
     if not descending:
         return np.argsort(a, axis=dim, kind="stable")
     return a.shape[dim] - 1 - np.flip(np.argsort(np.flip(a, dim), axis=dim, kind="stable"), dim)

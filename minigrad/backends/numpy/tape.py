@@ -1,7 +1,7 @@
-"""Reference execution of a scalar graph on arrays: NumPy kernels and the rules of the ops, on a run of nodes at a time.
+"""Reference execution of a scalar graph: NumPy kernels and the rules of the ops, applied to a run of nodes at a time.
 
-A run is split where a node depends on another of the same run, so a chain of one operation is computed node by node.
-Values per sample are stored in `rows`, (rows, samples); values shared by all samples in `value`, (rows,).
+A run is split where a node depends on another node of the run, so a chain of one operation is computed node by node.
+Values that differ between samples are stored in `rows`, (rows, samples), and shared values in `value`, (rows,).
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from minigrad.core.dispatch import accept_raw_values, get_kernels, kernel
 
 __all__ = ["step"]
 
-MAX_ELEMENTS = 1 << 22  # the maximum number of elements computed at a time when there are many samples
+MAX_ELEMENTS = 1 << 22  # maximum number of elements computed at a time
 
 
 @kernel("tape_forward", DEVICE)
 def tape_forward(leaf_values: Array, *, program: Any, out: Any = None) -> Array:
-    """Compute all nodes of `program` into `out`. Its first rows hold `leaf_values`, the leaves and constants."""
+    """Compute all nodes of `program` into `out`. The first rows contain `leaf_values`, including constants."""
     _forward(program, leaf_values, out[:, None])
     return out
 
 
 @kernel("tape_backward", DEVICE)
 def tape_backward(value: Array, *, program: Any, out: Any = None) -> Array:
-    """Accumulate the gradients of all operands into `out`, which holds the gradients of the outputs."""
+    """Accumulate the gradients of all operands into `out`, which initially contains the gradients of the outputs."""
     _backward(program, value, value[:, None], out, out[:, None])
     return out
 
 
 @kernel("tape_batch", DEVICE)
 def tape_batch(value: Array, columns: Array, *, program: Any, out: Any = None) -> Array:
-    """Compute the outputs, (outputs, samples), from shared values and the `columns` of fed leaves, (fed, samples)."""
+    """Compute the outputs, (outputs, samples), from shared values and the `columns` of fed leaves (fed, samples)."""
     for samples, rows in _sample_chunks(program, columns):
         _forward(program, value, rows)
         for k, row in enumerate(program.outputs[:-1]):
@@ -46,7 +46,7 @@ def tape_batch(value: Array, columns: Array, *, program: Any, out: Any = None) -
 
 @kernel("tape_batch_backward", DEVICE)
 def tape_batch_backward(value: Array, columns: Array, seeds: Array, *, program: Any, out: Any = None) -> Array:
-    """Compute the gradients of the leaves from those of the outputs, summed over samples, in the rows of `value`."""
+    """Compute the gradients of the leaves, summed over samples, from `seeds`, the gradients of the outputs."""
     out[...] = 0.0
     for samples, rows in _sample_chunks(program, columns):
         _forward(program, value, rows)
@@ -107,7 +107,7 @@ def _operand_values(kind: Any, operands: Array, value: Array, rows: Array) -> li
 
 
 def _independent_runs(program: Any) -> Iterator[tuple[Any, slice, Array]]:
-    """Yield runs, split so that no node depends on another: the kind, the node rows, and the rows of each operand."""
+    """Yield the kind, the node rows and the operand rows of each run, split so that its nodes are independent."""
     for kind_index, first, count, operand_offset in program.runs.tolist():
         kind = program.kinds[kind_index]
         operands = program.operands[operand_offset : operand_offset + count * kind.width].reshape(count, kind.width)

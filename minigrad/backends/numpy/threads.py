@@ -1,4 +1,4 @@
-"""Multithreading. NumPy multiplies matrices on all cores, but copies and adds on one."""
+"""Multithreading. NumPy multiplies matrices on all cores, but copies and adds arrays on one core."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from minigrad.core.packages import import_package
 __all__ = ["parallel_for"]
 
 limit_lock = Lock()  # held while the process-wide number of BLAS threads is lowered
-MIN_ELEMENTS = 2**17  # the number of elements from which starting threads, some 50 µs, pays off
+MIN_ELEMENTS = 2**17  # minimum number of elements for which starting threads, about 50 µs, is worthwhile
 
 
 @cache
@@ -29,7 +29,7 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 
 def parallel_for(work: Callable[[slice], None], count: int, elements: int) -> None:
-    """Call work(part) for slices that partition range(count): one, or one per BLAS thread.
+    """Split range(count) into one slice, or into one per BLAS thread, and call work(part) for each slice.
 
     Each slice runs in its own thread, with BLAS limited to one thread. `elements` is the total number of elements. The
     partition, and therefore the rounding of partial sums, depends only on the number of threads.

@@ -1,11 +1,11 @@
 """The Taichi backend: ``cpu``, on memory shared with NumPy, and the GPUs ``cuda``, ``vulkan`` and ``metal``.
 
 All devices share the kernel sources that the registry lists under `TAICHI`; each device registers them under its own
-name. Taichi compiles for one device at a time. While that is a GPU, NumPy kernels serve ``cpu`` arrays.
+name. Taichi compiles for one device at a time. While this device is a GPU, NumPy kernels process ``cpu`` arrays.
 
 Importing this package does not import Taichi: the first kernel launch does.
 
-Each subpackage imports only those before it: `runtime` manages the Taichi runtime, arrays, memory and launches;
+Each subpackage imports only the preceding ones: `runtime` manages the Taichi runtime, arrays, memory and launches;
 `codegen` generates kernel source, and fuses and merges captured launches; `kernels` registers each operation.
 """
 
@@ -137,7 +137,7 @@ def _register_runner(name: str) -> None:
                 _check_float64(name, attrs.get("dtype"))
             try:
                 return kernel(*inputs, **attrs)
-            except ValueError as error:  # from NumPy, which creates the views
+            except ValueError as error:  # raised by NumPy, which creates views
                 if (shape_error := size_error(kernel, inputs, attrs, error)) is None:
                     raise
                 raise shape_error from None

@@ -1,4 +1,4 @@
-"""`jit`: trace a step once into a list of kernel calls, and replay them without the Python around them."""
+"""`jit` traces a step once into a list of kernel calls, and replays these calls without Python."""
 
 from __future__ import annotations
 
@@ -45,22 +45,20 @@ def jit(
     that keeps changing. A step that changes its own inputs, such as a counter, is retraced at each call, and
     after `max_traces` of those runs eagerly.
 
-    With `fullgraph`, as in ``torch.compile``, a graph break raises CaptureError: Python reads an element of a
-    tensor, as in ``item()`` or ``if``; a shape depends on elements; the step reads an iterator, an open file, the
-    clock or another source that cannot be guarded; a tensor from outside the step gets a graph; an argument has a
-    graph, is a large NumPy array, or is mutated; a result hides tensors in other objects. Without it the function
-    runs eagerly from then on, and one UserWarning gives the reason.
+    With `fullgraph`, as in ``torch.compile``, a graph break raises CaptureError. A graph breaks if Python reads an
+    element of a tensor, as in ``item()`` or ``if``; a shape depends on elements; the step reads an iterator, an open
+    file, the clock or another source that cannot be guarded; a tensor from outside the step gets a graph; an argument
+    has a graph, is a large NumPy array, or is mutated; or a result contains tensors in objects that are not containers.
+    Without `fullgraph` the function runs eagerly from then on, and one UserWarning states the reason.
 
-    `state` is a module or several to guard in addition to those that the function calls. Inside ``mg.record()``,
-    ``mg.profile()`` or a tap the function runs eagerly. Threads that share a jitted function run it one at a time.
-    Side effects such as ``print`` and logging happen only during tracing.
+    `state` is a module or a sequence of modules to guard in addition to those that the function calls. Inside
+    ``mg.record()``, ``mg.profile()`` or a tap the function runs eagerly. Threads that share a jitted function run it
+    one at a time. Side effects such as ``print`` and logging happen only during tracing.
 
-    On ``cpu`` and GPUs the second call records the launches of Taichi kernels, and later calls replay them. At the
-    16th call on ``cpu``, elementwise launches are fused, with row reductions, and up to 1,024 launches are merged
-    into a few kernels. That takes seconds, once, with a progress bar if tqdm is installed. `Jitted.program`
-    shows the result and what prevented more. Kernel errors, such as an index out of range, are raised after the step.
-
-    Raises ArgumentError unless `max_traces` is at least 1. May be used as a decorator.
+    On ``cpu`` and GPUs the second call records the launches of Taichi kernels, and later calls replay them. At the 16th
+    call on ``cpu``, elementwise launches are fused, with row reductions, and up to 1,024 launches are merged into a few
+    kernels. Compiling these takes seconds, once, with a progress bar if tqdm is installed. `Jitted.program` shows the
+    result and why launches were not merged. Kernel errors, such as an index out of range, are raised after the step.
 
     Raises ArgumentError unless `max_traces` is at least 1. May be used as a decorator.
 
@@ -148,7 +146,6 @@ class Jitted:
             return self._capture(call, key, reason, elsewhere)
 
     def _move_to_front(self, trace: StepTrace) -> None:
-        """Move a trace to the front of the cache."""
         if not self._traces or self._traces[0] is not trace:
             self._traces = [trace, *[x for x in self._traces if x is not trace]]
         self._last, self._discard_count = trace, 0
@@ -219,7 +216,6 @@ class Jitted:
         return results.take_results()
 
     def _record_reason(self, call: Arguments, reason: str) -> None:
-        """Record why the step was traced."""
         self.trace_count += 1
         self.captures.append(reason)
         del self.captures[:-100]
@@ -227,8 +223,8 @@ class Jitted:
 
     @property
     def program(self) -> str:
-        """The trace that the last call ran or recorded: one line per kernel call, then how the trace is executed and
-        why. Empty if the trace was discarded."""
+        """The text of the trace that the last call ran or recorded: one line per kernel call, then how the trace is
+        executed and why. Empty if the trace was discarded."""
         return "" if self._last is None else str(self._last)
 
     @property

@@ -1,4 +1,4 @@
-"""Checks: generated Python code that tests whether arguments match the key of a trace.
+"""Generated Python code that tests whether arguments match the key of a trace.
 
 Flattening arguments into a key takes about ten microseconds, longer than a small step; the generated code takes about
 one microsecond.
@@ -24,10 +24,10 @@ Check = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 
 def compile_check(call: Arguments, inputs: list[float]) -> Check | None:
-    """Return a function of (args, kwargs) that returns their tensors if their key is that of `call`, else None.
+    """Return a function of (args, kwargs) that returns their tensors if their key equals that of `call`, else None.
 
-    The function writes the arguments' floats to `inputs`. Return None if no code can be generated, as for containers
-    other than tuples, lists and dicts with string keys, and for rare types of leaves.
+    The function stores the arguments' floats in `inputs`. If no code can be generated, return None. This applies to
+    containers other than tuples, lists and dicts with string keys, and to rare types of leaves.
     """
     writer = _CheckWriter(call)
     try:
@@ -71,7 +71,7 @@ class _CheckWriter:
         return name, f"({name} := {x})"
 
     def write(self, spec: TreeSpec, x: str) -> None:
-        """Write tests for the value of the expression `x`."""
+        """Add tests that the value of the expression `x` has the structure `spec`."""
         if spec.type is None:
             self._write_leaf(next(self._leaf_keys), next(self._leaves), x)
         elif spec.type is type(None):
@@ -130,7 +130,6 @@ class _CheckWriter:
         self._tensors.append(name)
 
     def compile(self, inputs: list[float]) -> Check:
-        """Compile all tests into a function."""
         arrays = [f"{x}._array" for x in self._tensors]
         if len(arrays) > 1:
             addresses = [f"{x}.address" for x in arrays]

@@ -47,12 +47,12 @@ class IdentityKey:
 
 
 def is_module(x: Any) -> bool:
-    """Whether `x` is an `nn.Module`, which traces guard as a module."""
+    """Return whether `x` is an `nn.Module`, which is guarded rather than flattened."""
     return hasattr(type(x), "named_modules") and hasattr(x, "training")
 
 
 def is_leaf(x: Any) -> bool:
-    """Whether `x` is a leaf of the tree, even if its class derives from a container."""
+    """Return whether `x` is a leaf of the tree, even if its class derives from a container."""
     return isinstance(x, Tensor | DType) or is_module(x)
 
 
@@ -71,8 +71,8 @@ def rebuild_tree(spec: TreeSpec, leaves: Iterator[Any]) -> Any:
 
 
 class Arguments:
-    """The leaves of a call's arguments: `tensors` and `floats`, which a trace reads, and `leaf_keys`, the key of each
-    leaf.
+    """Arguments of a call, flattened to leaves. A trace reads `tensors` and `floats`; `leaf_keys` contains the key of
+    each leaf.
 
     Raises CaptureError for leaves that cannot be compared between calls, and for tensors that have a graph.
     """
@@ -116,7 +116,7 @@ class Arguments:
 
     @property
     def guarded_objects(self) -> list[tuple[Any, str]]:
-        """The arguments compared by identity, with their paths. Whatever a step reads from them is guarded."""
+        """The arguments compared by identity, with their paths. All values that a step reads from them are guarded."""
         pairs = zip(self.leaves, self.paths, strict=True)
         return [(x, path) for x, path in pairs if not isinstance(x, Tensor) and not is_value(x)]
 
@@ -146,8 +146,7 @@ class Arguments:
         return [paths[id(x)] for x in self.tensors]
 
     def with_symbolic_floats(self, book: SymbolicTrace, inputs: list[float]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments with symbolic floats in place of floats. The values are read from `inputs` whenever
-        `book` is read.
+        """Return the arguments with floats replaced by symbolic floats, whose values `book` reads from `inputs`.
 
         `inputs` is initialised with the floats of this call. An argument without floats stays the same object."""
         inputs[:] = self.floats
@@ -197,7 +196,7 @@ def _parameters(function: Callable[..., Any]) -> tuple[list[str], str]:
 
 
 def _unreadable_reason(x: Any) -> str:
-    """Return the reason that a replay cannot read an argument's elements, and what to write instead; "" if it can."""
+    """Return why a replay cannot read an argument's elements, with advice for the user, or "" if it can."""
     if isinstance(x, np.ndarray | np.generic):
         if x.size <= MAX_COMPARED_ELEMENTS and not x.dtype.hasobject:
             return ""

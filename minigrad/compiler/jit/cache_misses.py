@@ -1,4 +1,4 @@
-"""Cache misses: the last traces of a step, and a single warning about the reason that it is not replayed."""
+"""Records of the recent cache misses of a step, and a single warning about their cause."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["CacheMisses"]
 
 
 class _CacheMiss(NamedTuple):
-    """One trace: the (kind, description) of each argument leaf by its path, and why the step was traced."""
+    """Cache miss, with the (kind, description) of each argument leaf by path, and the reason for tracing."""
 
     leaves: dict[str, tuple[str, str]]
     reason: str

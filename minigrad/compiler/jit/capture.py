@@ -1,4 +1,4 @@
-"""Capture: the kernel calls of one run of a step, with the buffers that they read and write.
+"""Capture of the kernel calls of one run of a step, with the buffers that they read and write.
 
 While the step runs eagerly, a tap receives each kernel call, and allocations and reads of arrays are observed. Arrays
 that existed before the step are identified by their memory, so that a replayed call reads a parameter's current value.
@@ -57,15 +57,15 @@ class Capture(Effects):
         self.symbols = SymbolicTrace()
         self.grads: dict[
             int, tuple[Any, Any, bool]
-        ] = {}  # id -> tensor whose `grad` changed, its previous `grad`, whether it was accumulated into
-        self.grads_read: dict[int, tuple[Any, Any]] = {}  # id -> tensor whose previous `grad` was read, and that `grad`
+        ] = {}  # by id: the tensor, its previous `grad`, and whether a backward pass changed it
+        self.grads_read: dict[int, tuple[Any, Any]] = {}  # by id: the tensor, and its `grad` before the step
         self.optimizers: dict[int, OptimizerScalars] = {}
         self.hooks_before: dict[
             int, tuple[Any, tuple[Any, ...], str]
-        ] = {}  # id -> leaf, its hooks before the step, its name
+        ] = {}  # by id: the leaf, its hooks before the step, and its name
         self.draws: dict[int, GeneratorDraws] = {}
         self.buffers: list[Buffer] = []
-        self.instability = ""  # the reason that a replay would differ: the step changed state that it also reads
+        self.instability = ""  # why a replay would differ, if the step changed state that it also reads
         self._written_storages: dict[int, Any] = {}  # storages that the step wrote to
         self._tensor_options: dict[int, tuple[Any, str]] = {}  # tensors that hold an optimizer's option
         self._rebased: list[Any] = []  # tensors that an in-place write moved to another graph node
@@ -81,13 +81,12 @@ class Capture(Effects):
         self.graph_break = self.graph_break or message
 
     def trace_optimizers(self) -> None:
-        """Make the options and counters of optimizers symbolic before the step, since it may read them itself."""
+        """Make the options and counters of optimizers symbolic before the step runs, since the step may read them."""
         for optimizer in filter(lambda one: one.traceable, self._reach.optimizers):
             self.optimizers[id(optimizer)] = OptimizerScalars(self.symbols, optimizer)
 
     def drop_dead_leaves(self, live_ids: set[int]) -> None:
-        """Drop the gradients of leaves that the step created and that are no longer alive, since a replay creates
-        others."""
+        """Drop the recorded gradients of freed leaves that the step created, since a replay creates new leaves."""
         for optimizer in self.optimizers.values():
             live_ids |= {id(p) for group in optimizer.optimizer.param_groups for p in group["params"]}
         tables: tuple[dict[int, Any], ...] = self.grads, self.grads_read, self.hooks_before
@@ -105,7 +104,7 @@ class Capture(Effects):
     # --- observed effects ---
 
     def run(self, function: Callable[[], Any]) -> Any:
-        """Run `function` under observation and return its result."""
+        """Run `function`, record its effects, and return its result."""
         try:
             with listen(self), EntryWatch(self._reach.enter) as self.entry_watch:
                 result = function()
@@ -147,7 +146,7 @@ class Capture(Effects):
         )
 
     def view(self, array: Any, kind: str = EXISTING) -> View:
-        """Return the view that describes an array. Memory seen for the first time is added as a buffer of this kind."""
+        """Return the view that describes an array. If its memory is unknown, add it as a buffer of this kind."""
         buffer = self.find_buffer(array)
         if buffer is None:
             root = memory_owner(array)
@@ -170,7 +169,7 @@ class Capture(Effects):
         return self.buffers[-1]
 
     def memory_requested(self, allocator: Allocator) -> Allocator:
-        """Return the allocator with its allocations recorded."""
+        """Return a wrapper of `allocator` that records its allocations."""
 
         def full(shape: tuple[int, ...], dtype: Any, value: Any) -> Any:
             array = allocator.full(shape, dtype, concrete(value))
@@ -195,7 +194,7 @@ class Capture(Effects):
         return allocator._replace(full=full, empty=empty, copy=record_copy(allocator.copy))
 
     def values_read(self) -> None:
-        """Refuse a read of a tensor's elements."""
+        """Break the graph, since the step reads elements of a tensor."""
         self._break_graph(_describe_read(user_source_line()))
 
     def grad_changed(self, tensor: Any, added: bool) -> None:
@@ -203,12 +202,12 @@ class Capture(Effects):
         self.grads.setdefault(id(tensor), (tensor, tensor._grad, added))
 
     def grad_read(self, tensor: Any) -> None:
-        """Record that `grad` of a tensor is read, which may date from before the step."""
+        """Record that the step reads the `grad` of a tensor, which may date from before the step."""
         if id(tensor) not in self.grads:
             self.grads_read.setdefault(id(tensor), (tensor, tensor._grad))
 
     def generator_state_read(self, description: str) -> None:
-        """Refuse a read of a generator's state, which differs between runs."""
+        """Break the graph, since the step reads a generator's state, which differs between runs."""
         self._break_graph(
             f"jit: {description} of a generator is read while the step is traced{_location()}\n"
             "  A replay would use the same value at each call: read it outside. manual_seed(k) may be called inside."
@@ -219,8 +218,7 @@ class Capture(Effects):
         self._rebased.append(tensor)
 
     def metadata_changed(self, tensor: Any, name: str) -> None:
-        """Refuse to turn a tensor from outside the step into a view of its previous value, which a replay would not
-        do."""
+        """Break the graph if the step changes the shape of an outside tensor, which a replay would not repeat."""
         buffer = self.find_buffer(tensor._array)
         if tensor._base is None and (buffer is None or buffer.kind in (ARGUMENT, EXISTING)):
             self._break_graph(
@@ -244,7 +242,8 @@ class Capture(Effects):
         self._written_storages[id(storage)] = storage
 
     def written_storages(self, tensors: list[Any]) -> list[Any]:
-        """Return the storages that the step wrote to and that outlive it; arguments as indices into `tensors`."""
+        """Return the storages that the step wrote to and that outlive the step. Storages of arguments are returned as
+        indices into `tensors`."""
         argument_indices = [k for k, x in enumerate(tensors) if id(x.storage) in self._written_storages]
         buffers = [(storage, self.find_buffer(storage.array)) for storage in self._written_storages.values()]
         return argument_indices + [
@@ -257,7 +256,7 @@ class Capture(Effects):
         draw = self.draws.get(id(generator))
         if draw is None:
             draw = self.draws[id(generator)] = GeneratorDraws(generator, self.symbols, generator._offset - count)
-        offset = first - draw.first_offset  # with the offset of `Generator.rows`
+        offset = first - draw.first_offset  # includes the offset of `Generator.rows`
         if offset % ROW_OFFSET != draw.count:
             self.instability = "a generator was advanced by another thread"
         draw.count += count
@@ -302,7 +301,7 @@ _BRANCH_KEYWORDS = ("if", "elif", "while", "assert")
 
 
 def _describe_read(line: str) -> str:
-    """Return the message for a read of an element at a line of the user's code. It states what to write instead."""
+    """Return the error message for reading an element at a line of the user's code, with an alternative."""
     source_line = line.rpartition(": ")[2].strip()
     keyword = source_line.split(" ")[0].split("(")[0]
     location = f", at {line}" if line else ""

@@ -1,4 +1,4 @@
-"""Classes: where instances store attributes, and which library code reads them."""
+"""Attributes of classes: where instances store them, and which library code reads them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def instance_dict(x: Any) -> dict[str, Any] | None:
 
 
 def slot_names(base: type) -> tuple[str, ...]:
-    """Return the names of the slots of a class, mangled."""
+    """Return the mangled names of the slots of a class."""
     slots = base.__dict__.get("__slots__", ())
     names = (slots,) if isinstance(slots, str) else tuple(slots)
     return tuple(

@@ -1,4 +1,4 @@
-"""Functions: guards for a function's code, defaults and closure variables, and for the globals it names."""
+"""Guards for the code, defaults and closure variables of a function, and for the globals that it names."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def _guard_globals(node: ReachableObject, table: dict[str, Any], code: CodeType)
 @cache_by_id
 def _global_names(code: CodeType) -> frozenset[str]:
     """Return the globals that a function and its nested functions read or write."""
-    stripped = code.replace(co_consts=tuple([None for _ in code.co_consts]))  # `dis` reads them, and some are symbolic
+    # `dis` reads constants, some of which are symbolic
+    stripped = code.replace(co_consts=tuple([None for _ in code.co_consts]))
     names = {
         x.argval for x in dis.get_instructions(stripped) if x.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL")
     }

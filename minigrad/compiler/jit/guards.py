@@ -1,4 +1,4 @@
-"""Guards: conditions under which a trace may be replayed.
+"""Guards, the conditions under which a trace may be replayed.
 
 A guard stores how to read a value that a step depends on, and the value when the step was traced. All guards of a trace
 are compiled into one expression that compares by identity, since a loop over them would take longer than a small step.
@@ -62,7 +62,7 @@ def _has_exact_repr(kind: type) -> bool:
 
 
 def is_value(x: Any) -> bool:
-    """Whether `x` is an immutable value, such as a Python scalar, a string, or a tuple of those."""
+    """Return whether `x` is an immutable value, such as a Python scalar, a string, or a tuple of these."""
     if isinstance(x, tuple | frozenset):
         return all(map(is_value, x))
     return isinstance(x, _VALUE_TYPES) or _has_exact_repr(type(x))
@@ -94,7 +94,7 @@ def is_same(current: Any, previous: Any) -> bool:
 
 
 class Guard:
-    """The condition that `read()` still returns `value`. `test` is the template of its identity test, filled with
+    """Condition that `read()` still returns `value`. `test` is a template of an identity test, formatted with
     `objects`."""
 
     __slots__ = ("name", "objects", "read", "test", "value", "verb")
@@ -115,7 +115,6 @@ class Guard:
         return is_same(self.read(), self.value)
 
     def describe_failure(self) -> str:
-        """Return what changed."""
         current, before = self.read(), self.value
         if current is MISSING:
             return f"{self.name} was deleted"
@@ -136,7 +135,7 @@ def guard_entry(table: Mapping[Any, Any], key: Any, name: str) -> Guard:
 
 
 def guard_attribute(x: Any, name: str, description: str) -> Guard:
-    """Guard an attribute of `x`. To guard a computed attribute, read it from where it is stored."""
+    """Guard an attribute of `x`. A computed attribute must be guarded where its value is stored."""
     read = partial(getattr, x, name, MISSING)
     value = read()
     if not name.isidentifier() or value is MISSING:
@@ -181,7 +180,6 @@ def guard_absence(table: Mapping[str, Any], names: frozenset[str], name: str) ->
 
 
 def guard_length(container: Any, name: str) -> Guard:
-    """Guard the length of a container."""
     test = f"len({{0}}) == {len(container)}" if len(container) else EMPTY_TEST
     return Guard(test, (container,), lambda: len(container), len(container), f"the number of {name}")
 
@@ -189,7 +187,7 @@ def guard_length(container: Any, name: str) -> Guard:
 def guard_entries(container: Any, name: str) -> Guard:
     """Guard the entries of a container and their order; for a mapping, the keys and values."""
     is_mapping = type(container) is not list and hasattr(container, "keys") and hasattr(container, "values")
-    kind: Any = dict if isinstance(container, dict) else type(container)  # a dict subclass may override what it returns
+    kind: Any = dict if isinstance(container, dict) else type(container)  # a dict subclass may override these methods
 
     def read() -> tuple[Any, ...]:
         return (*kind.keys(container), *kind.values(container)) if is_mapping else tuple(container)
@@ -223,8 +221,8 @@ def compile_guards(
 ) -> Callable[[Any], bool]:
     """Return a function of `tensors` that tests all guards by identity.
 
-    `extra_tests` are tests in the same form that may name `tensors`. Objects are defaults of the function's parameters,
-    which are faster to read than globals. All tests for emptiness are merged into one.
+    `extra_tests` are further pairs of a test and its objects; the tests may refer to `tensors`. Objects are stored as
+    default arguments, which are faster to read than globals. All tests for emptiness are merged into one.
     """
     names: dict[int, str] = {}
     objects: list[Any] = []

@@ -1,4 +1,4 @@
-"""Links: the objects that a step reaches, and what the step reads from them."""
+"""Links between the objects that a step can read, with the guards of these links."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Link", "ReachableObject", "entry_guard_factory", "guard_class", "gua
 
 
 class Link:
-    """A guard, and the object that it leads to, if that object is mutable."""
+    """Reference to an object, `target`, with the guard that detects a change of the reference, if there is one."""
 
     __slots__ = ("guard", "path", "target")
 
@@ -21,7 +21,7 @@ class Link:
 
 
 class ReachableObject:
-    """An object that a step reaches, with its outgoing links."""
+    """Object that a step can read, with links to the objects that it references."""
 
     __slots__ = (
         "absence_table",
@@ -42,18 +42,18 @@ class ReachableObject:
         self.named_links: dict[str, Link] = {}
         """Links to attributes, which count as read if the step's code contains their name."""
         self.tables: list[tuple[Callable[[str], Guard], Iterable[str]]] = []
-        """Functions that create guards for attributes, and the names of those attributes."""
+        """Pairs of a function that creates the guard of an attribute, and the names of the attributes."""
         self.code: CodeType | None = None
         """The code of a function, whose links count as read only if the function was entered."""
         self.names: frozenset[str] = frozenset()
         """Attribute names that the object itself reads."""
         self.absence_table: Mapping[str, Any] | None = None
-        """A table whose missing names a step may observe."""
+        """Attribute table in which a step may detect that a name is missing."""
         self.unguardable_reason = ""
         """The reason that the object cannot be guarded."""
 
     def add_guards(self, *guards: Guard) -> None:
-        """Add guards that do not lead to an object."""
+        """Add guards that are not associated with another object."""
         self.links += [Link(guard, None, "") for guard in guards]
 
 

@@ -1,8 +1,8 @@
 """Locks between threads that trace or replay steps.
 
 The same step is run by one thread at a time, and different steps run concurrently, with two exceptions. Only one step
-is traced at a time, since tracing changes gradients and makes optimizer options symbolic, which steps may share. A
-replay that changes gradients excludes tracing, and accumulation by other threads.
+is traced at a time, since tracing changes gradients and makes optimizer options symbolic, which steps may share. While
+a replay changes gradients, no other thread may trace or accumulate gradients.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from minigrad.core.graph import global_grad_listeners, grad_lock
 __all__ = ["GradChangeObserver", "capture_lock", "hold_capture_lock", "wait_for_captures"]
 
 capture_lock = RLock()
-"""Locked during a capture. Acquired before `grad_lock`, never after."""
+"""Lock held during a capture. It is acquired before `grad_lock`, never after."""
 
 
 class GradChangeObserver(Effects):
@@ -27,7 +27,7 @@ class GradChangeObserver(Effects):
     def __init__(self) -> None:
         self._thread = get_ident()
         self.changed: dict[int, Any] = {}
-        """The tensors by id."""
+        """Tensors whose gradient changed, by id."""
 
     def grad_changed(self, tensor: Any, accumulated: bool) -> None:
         if get_ident() != self._thread:

@@ -17,8 +17,8 @@ _TABLES = ("_parameters", "_buffers", "_modules", "_transient", "_hooks")
 
 
 def describe_optimizer(node: ReachableObject) -> None:
-    """Guard the attributes that a subclass adds. Groups, state and hooks are guarded when the optimizer steps; scalars
-    are symbolic."""
+    """Guard the attributes that an optimizer subclass adds. Groups, state and hooks are guarded when the optimizer
+    steps; scalars are symbolic."""
     x = node.object
     node.add_guards(guard_class(x, node.path))
     node.links.append(Link(None, type(x), type(x).__name__))
@@ -69,8 +69,8 @@ def describe_module(node: ReachableObject) -> None:
 
 
 def _guard_patched_functions(forward: FunctionType, function_name: str) -> Iterator[Guard]:
-    """Guard the functions that a layer's `forward` looks up in a Python module, such as ``F.relu``, and the function
-    named by the class attribute `applies`, since a user may patch them."""
+    """Guard the functions that a layer's `forward` looks up in Python modules, such as ``F.relu``, and the function
+    named by the class attribute `applies`. A user may patch these functions."""
     names = names_in(forward.__code__) | {function_name}
     for module in [x for name, x in tuple(forward.__globals__.items()) if name in names and isinstance(x, ModuleType)]:
         table = vars(module)

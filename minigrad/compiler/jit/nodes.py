@@ -1,4 +1,4 @@
-"""Nodes: the kernel calls of a step, and the buffers that they read and write."""
+"""Nodes of a trace: the kernel calls of a step, and the buffers that they read and write."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ __all__ = [
 ]
 
 ARGUMENT, EXISTING, TEMPORARY = "argument", "kept", "temporary"
-FULL, CONSTANT = "full", "constant"  # arrays filled with a scalar, or with constant elements: not in the op table
+# Calls that create an array filled with a scalar, or with constant elements. They are not registered operations.
+FULL, CONSTANT = "full", "constant"
 
 
 class Buffer:
-    """A piece of memory: an argument's, one that existed before the step, or one that the step allocated. `array` spans
-    the memory; for an argument, it is the argument itself, and offset 0 is its first element. `array_type` is the type
-    of arrays in the memory, and `owner` the array that owns the allocation; see `allocation_of`."""
+    """Memory of an argument, memory that existed before the step, or memory that the step allocated. `array` covers the
+    memory; for an argument, it is the argument itself, whose first element has offset 0. `array_type` is the type of
+    the arrays in the memory, and `owner` the array that owns the allocation; see `allocation_of`."""
 
     __slots__ = ("array", "array_type", "index", "is_written", "kind", "owner")
 
@@ -58,8 +59,8 @@ class View(NamedTuple):
 
 
 class CallNode(NamedTuple):
-    """A kernel call with views, Python scalars or None as operands. If `is_in_place`, the results existed before the
-    call. `scope` is the module of the model that it belongs to, and `gradient_of` the operation whose gradient it
+    """Kernel call whose operands are views, Python scalars or None. If `is_in_place`, the results existed before the
+    call. `scope` is the module of the model that made the call, and `gradient_of` the operation whose gradient the call
     computes, or ""."""
 
     op: str
@@ -85,8 +86,8 @@ def memory_owner(array: Any) -> Any:
 
 
 def allocation_of(array: Any) -> Any:
-    """Return the array for which the memory of `array` was allocated, and which owns its last cache line entirely; None
-    if it is unknown or has no elements."""
+    """Return the array for which the memory of `array` was allocated, or None if it is unknown or has no elements. That
+    array owns its last cache line entirely."""
     owner = None
     while not hasattr(type(array), "__del__") and hasattr(array, "base"):
         owner = array if getattr(array, "address", 0) and array.nbytes else owner

@@ -1,4 +1,4 @@
-"""Objects: what a step can read from a Python object of each kind, with a guard for each link.
+"""Guards for the values that a step can read from each kind of Python object.
 
 ========================  ==============================================================================================
 a value                   a scalar, a string, a tuple of those: guarded by the link to it
@@ -262,14 +262,14 @@ def _describe_builtin(node: ReachableObject) -> None:
 
 
 def _describe_leaf(node: ReachableObject) -> None:
-    """Add nothing, since a step can read nothing else from the object."""
+    """Add no guards, since a step can read nothing else from the object."""
 
 
 def _describe_instance(node: ReachableObject) -> None:
     """Guard an instance's class, and the attributes named in the step's code."""
     x = node.object
     kind = type(x)
-    # The owner of a Cython function, such as those of `numpy.random`.
+    # A Cython function, such as those of `numpy.random`, stores its owner in `__self__`.
     owner = x.__self__ if hasattr(kind, "__self__") else None
     if owner is not None and not isinstance(owner, ModuleType):
         node.links.append(Link(None, owner, node.path))
@@ -284,8 +284,8 @@ def _describe_instance(node: ReachableObject) -> None:
 
 
 def _describe_attributes(node: ReachableObject) -> None:
-    """Guard attributes by name; for instances of minigrad's classes, guard all, since minigrad's own code reads
-    them."""
+    """Guard attributes by name. For instances of minigrad's classes, all attributes are guarded, since minigrad's code
+    reads them."""
     x = node.object
     kind = type(x)
     if kind is list or kind is dict or kind is tuple:  # no attributes

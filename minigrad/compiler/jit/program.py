@@ -1,4 +1,4 @@
-"""Programs: the kernel calls of a step, without duplicates and dead code, and the code that runs them again."""
+"""Programs: the kernel calls of a step, without duplicate and dead calls, and the code that runs these calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["Extent", "Extents", "Program", "optimize_calls"]
 
 
 def optimize_calls(nodes: Sequence[CallNode], results: Sequence[View]) -> tuple[list[CallNode], list[View]]:
-    """Return the distinct calls that `results` and lasting writes depend on, and the new views of `results`."""
+    """Eliminate duplicate and dead calls. Return the remaining calls, and the views of `results` in their buffers."""
     unique_calls, replacements = _eliminate_common_calls(nodes)
     views = [_replace_buffer(view, replacements) for view in results]
     return _eliminate_dead_calls(unique_calls, views), views
@@ -100,8 +100,8 @@ def _eliminate_dead_calls(nodes: Sequence[CallNode], results: Iterable[View]) ->
 
 
 class Extent(NamedTuple):
-    """A memory region as a flat byte array, the offset of a buffer in it, the array type, and the array that owns the
-    allocation. Kernels may also read and write the rest of the owner's last cache line."""
+    """Memory region of a buffer: a flat byte array, the offset of the buffer in it, the array type, and the array that
+    owns the allocation. Kernels may also access the rest of the owner's last cache line."""
 
     flat: Any
     start: int
@@ -110,12 +110,12 @@ class Extent(NamedTuple):
 
     @staticmethod
     def from_buffer(buffer: Buffer) -> Extent:
-        """Return the memory of an allocated buffer."""
+        """Return the extent of an allocated buffer."""
         return Extent(_flat(memory_owner(buffer.array)), 0, buffer.array_type, buffer.owner)
 
     @staticmethod
     def from_array(array: Any, offset: int = 0) -> Extent:
-        """Return the memory of an array that starts at a byte offset in its buffer."""
+        """Return the extent of a buffer in which `array` starts at byte `offset`."""
         root = memory_owner(array)
         return Extent(_flat(root), address_of(array) - address_of(root) - offset, type(array), allocation_of(array))
 
@@ -134,8 +134,8 @@ def _flat(root: Any) -> Any:
 
 
 class _ComputedArray:
-    """An array returned by a call, at a byte offset in its buffer. Most later calls read the array itself; the others
-    read views of its memory."""
+    """Array returned by a call, with its byte offset in the buffer. Most later calls read the array itself; others read
+    views of its memory."""
 
     __slots__ = ("_memory", "array", "offset")
 
@@ -154,12 +154,12 @@ Extents = dict[int, Extent]
 
 
 class Program:
-    """The kernel calls of a step in order. Every other way of running the step is checked against this one."""
+    """Kernel calls of a step, in order. This is the reference for all other ways of running the step."""
 
     def __init__(self, nodes: Sequence[CallNode], results: Sequence[View], buffers: Sequence[Buffer]) -> None:
         self.nodes, self.result_views = list(nodes), list(results)
         self.fixed: Extents = {b.index: Extent.from_buffer(b) for b in buffers if b.kind == EXISTING}
-        self._arrays: dict[Any, Any] = {}  # one per view, so that a kernel recognises in-place operands
+        self._arrays: dict[Any, Any] = {}  # one array per view, so that a kernel detects in-place operands
         self._computed_views = {view.buffer.index: view[1:] for x in nodes if not x.is_in_place for view in x.outs}
         self._hoist_constants()
         self._calls = [self._compile_call(node) for node in self.nodes]
@@ -193,7 +193,7 @@ class Program:
         return frees
 
     def _array_getter(self, view: View) -> Callable[[dict[int, Any]], Any]:
-        """Return a function that returns the array that `view` describes."""
+        """Return a function that maps the memories of the buffers to the array that `view` describes."""
         index = view.buffer.index
         if index in self.fixed:
             key = index, *view[1:]
@@ -238,7 +238,7 @@ class Program:
     def run(
         self, arguments: Sequence[Any], scalars: Mapping[str, Any], on_call: Callable[[int], None] | None = None
     ) -> list[Any]:
-        """Return the results, computed from `arguments`; `numbers` are the traced scalars by name. `on_call` is
+        """Run the calls on `arguments` and return the results. `scalars` are the traced scalars by name. `on_call` is
         called with the index of each call before it runs."""
         memories: dict[int, Any] = {k: Extent.from_array(array) for k, array in enumerate(arguments)}
         for k, (call, frees) in enumerate(zip(self._calls, self._dead_buffers, strict=True)):

@@ -1,4 +1,4 @@
-"""Reach: the Python objects that a step can read, recorded before it runs, and those that it has read.
+"""The Python objects that a step can read, which are recorded before it runs, and the objects that it has read.
 
 Starting from the step, the objects among its arguments and the modules that it calls, `Reach` follows closure
 variables, globals, defaults, attributes, containers, wrappers and classes, and creates a guard for each link (see
@@ -37,7 +37,8 @@ _DESCRIPTORS = (property, staticmethod, classmethod, cached_property, partialmet
 
 
 class ReadSet(NamedTuple):
-    """What a step read: guards, tensors as (tensor, name) by id, and messages about objects that cannot be guarded."""
+    """Objects that a step read: guards, tensors as (tensor, name) by id, and messages about objects that cannot be
+    guarded."""
 
     guards: list[Guard]
     tensors: dict[int, tuple[Any, str]]
@@ -53,7 +54,7 @@ class Reach:
         self._roots: list[Any] = []
         self._names: set[str] = set()  # names in the code of all reachable functions
         self._stored_names: set[str] = set()  # attribute names stored in objects such as `attrgetter`
-        self._codes: set[int] = set()  # ids of the code objects of these functions
+        self._codes: set[int] = set()  # ids of the code objects of all reachable functions
         self._late_ids: set[int] = set()  # ids of objects first seen during the step, which may have created them
         self._queue: deque[ReachableObject] = deque()
         self._with_attributes: list[ReachableObject] = []
@@ -67,7 +68,7 @@ class Reach:
         self._follow()
 
     def enter(self, frame: FrameType) -> None:
-        """Add a function that is about to run, for example one that only a library references, unless it is known."""
+        """Add the function of a frame that is about to run, unless it is known. Only a library may reference it."""
         code = frame.f_code
         if id(code) in self._codes:
             return
@@ -147,7 +148,8 @@ class Reach:
                     cast(Any, table)[key] = concrete(value)
 
     def select_read(self, watch: EntryWatch, optimizers: Iterable[Optimizer] = ()) -> ReadSet:
-        """Return what the entered functions may have read, except groups of `optimizers`, guarded separately."""
+        """Return what the entered functions may have read. Groups of `optimizers` are omitted, since they are guarded
+        separately."""
         groups = {id(group) for one in optimizers for group in (one.param_groups, *one.param_groups)}
         if watch.reads_environment:
             self.add(os.environ, "os.environ")

@@ -23,13 +23,13 @@ from minigrad.core.symbolic import SymbolicScalar, SymbolicTrace
 
 __all__ = ["ALIGNMENT", "LaunchReplay", "plan_arena", "record_launches"]
 
-ALIGNMENT = 64  # bytes, the alignment of arrays in the arena
+ALIGNMENT = 64  # alignment in bytes of arrays in the arena
 
 
 def record_launches(
     program: Program, book: SymbolicTrace, arguments: Sequence[Any], scalars: Mapping[str, Any]
 ) -> tuple[list[Any], LaunchReplay | None, str]:
-    """Run `program`. Return its results, a `LaunchReplay` or None, and why the launches cannot be recorded."""
+    """Run `program` and record its launches. Return its results, a `LaunchReplay` or None, and the reason for None."""
     device = next((node.device for node in program.nodes), "")
     recording = capture_module(device)
     reason = f"kernels on {device or 'no device'} have no launches to record"
@@ -65,7 +65,7 @@ def record_launches(
 
 
 def _unrecordable_reason(program: Program, recording: Any, device: str, arguments: Sequence[Any]) -> str:
-    """Return why a program cannot be recorded, "" if it can."""
+    """Return why a program cannot be recorded, or "" if it can."""
     for array in arguments:
         if device_of(array) != device:
             return f"it also takes tensors on {device_of(array)}"
@@ -82,7 +82,7 @@ def _unrecordable_reason(program: Program, recording: Any, device: str, argument
 def plan_arena(sizes: Sequence[int], uses: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
     """Return the offset of each region, and the total size in bytes. `uses` are its first and last launch, inclusive.
 
-    First fit, largest first: each region is placed at the lowest offset where it overlaps no region live at that time.
+    Regions are placed by first fit, largest first, at the lowest offset that overlaps no region live at the same time.
 
     >>> plan_arena([64, 64, 64], [(0, 1), (1, 2), (2, 3)])
     ([0, 64, 0], 128)
@@ -104,7 +104,7 @@ def plan_arena(sizes: Sequence[int], uses: Sequence[tuple[int, int]]) -> tuple[l
 
 
 class LaunchReplay:
-    """A recorded run: its launches and the addresses they use. `program` computes the same results call by call."""
+    """Recorded launches of a program and the addresses they use. `program` computes the same results call by call."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class LaunchReplay:
         regions: list[Any],
     ) -> None:
         self._device, recording = target
-        self._takes_blocks = self._device != "cpu"  # whether kernels also take the blocks that contain their addresses
+        self._takes_blocks = self._device != "cpu"  # whether launches also receive the blocks of their addresses
         self.launches, self._checks, self._recording = launch_recording.launches, launch_recording.checks, recording
         self._layouts = [recording.layout_of(x) for x in arguments]
         self._fixed_roots = {id(x.flat) for x in program.fixed.values()}
@@ -137,13 +137,13 @@ class LaunchReplay:
         self._launch = self._compile_launcher([(one.kernel, list(one.args)) for one in self.launches])
         self.groups: list[Any] = []
         self.unmerged_reason = "not merged: it has not run often enough to be worth compiling"
-        """Why the launches are not merged."""
+        """Reason that the launches are not merged."""
 
     def _plan_results(self, arrays: list[Any], regions: list[Any]) -> None:
         """Determine the memory region of each result, and how to construct the result."""
         self._result_regions: list[Any] = []
         self._has_external_results = False  # whether a result is in memory that a replay does not allocate
-        self._results: list[Any] = []  # (region index, array index), or a function that finds the array
+        self._results: list[Any] = []  # (region index, array index), or a function that returns the array
         constructors: list[list[Callable[[Any], Any]]] = []
         for k, (array, part) in enumerate(zip(arrays, regions, strict=True)):
             if part.owner.__class__ is not int:
@@ -239,9 +239,10 @@ class LaunchReplay:
         self.groups, self._launch = groups, self._compile_launcher(calls)
 
     def _compile_launcher(self, calls: list[tuple[Any, list[Any]]]) -> Any:
-        """Compile a function that makes all launches, given addresses of arena, results and arguments, and scalars.
+        """Compile a function that makes all launches, given addresses of the arena, results and arguments, and the
+        scalars.
 
-        On a GPU it also takes the blocks that contain these addresses."""
+        On a GPU the function also takes the blocks that contain these addresses."""
         names = {id(x): f"n[{k}]" for k, x in enumerate(self.symbols)}
         namespace: dict[str, Any] = {f"b{start}": block for start, block in self._fixed_blocks.items()}
         lines = ""
@@ -294,7 +295,7 @@ class LaunchReplay:
         for x, layout, lines in zip(arguments, self._layouts, self._is_aligned, strict=True):
             if (
                 x.address and lines and not self._takes_blocks and x.address not in self._fixed_addresses
-            ):  # it is the start of a block
+            ):  # the argument starts a block
                 fitted_arguments.append(x)
                 continue
             if id(memory_owner(x)) in self._fixed_roots:
@@ -307,7 +308,8 @@ class LaunchReplay:
         return fitted_arguments
 
     def run(self, arguments: Sequence[Any], fitted: Sequence[Any], scalars: Sequence[Any]) -> list[Any]:
-        """Return the results, computed from `arguments`; `scalars` are the current values of `self.symbols`."""
+        """Launch the kernels and return the results. `fitted` are the arguments after `fit_arguments`, and `scalars`
+        the current values of `self.symbols`."""
         arena = self._arena
         if arena is None:
             arena = self._arena = self._pool.allocate(self.arena_bytes)
@@ -343,7 +345,7 @@ def _count(n: int, noun: str) -> str:
 
 
 class _Expression(str):
-    """An expression for an argument of a launch."""
+    """Source expression of a launch argument."""
 
 
 _ADDRESS_EXPRESSIONS = {"arena": "a", "result": "e[{}]", "argument": "x[{}]"}
@@ -351,7 +353,7 @@ _BLOCK_EXPRESSIONS = {"arena": "b[0]", "result": "b[1][{}]", "argument": "b[2][{
 
 
 def _array_constructor(array: Any, offset: int) -> Callable[[Any], Any]:
-    """Return a function that constructs an array with this layout at a byte offset into a block."""
+    """Return a function that constructs an array with the layout of `array` at a byte offset in a block."""
     kind, shape, dtype, strides = type(array), array.shape, array.dtype, array.strides
     owns_block = bool(array.address)
 

@@ -1,4 +1,4 @@
-"""Results: what a step returns, as containers that are rebuilt around new tensors at each replay."""
+"""Results of a step, whose containers are rebuilt with new tensors at each replay."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TENSOR_FREE_TYPES = (
 
 
 class _TensorIndex:
-    """Placeholder for a returned tensor, by index."""
+    """Placeholder for a returned tensor, which stores its index."""
 
     __slots__ = ("index",)
 
@@ -40,10 +40,10 @@ class _TensorIndex:
 
 
 class Results:
-    """The return value of a traced step: its structure, its tensors, and all other leaves as constants.
+    """Return value of a traced step, as its structure, its tensors, and all other leaves as constants.
 
     Raises CaptureError for an object that contains tensors or symbolic floats but is not a container, since a replay
-    would return it with those from tracing.
+    would return it with the tensors or floats of the traced call.
     """
 
     def __init__(self, result: Any, capture: Capture) -> None:
@@ -82,7 +82,8 @@ class Results:
         return self._build(tensors, {x.name: x.value for x in self.symbols})
 
     def build_results(self, arrays: Sequence[Any], values: Mapping[str, Any]) -> Any:
-        """Return the results of a replay from the arrays of `tensors` and `grads`, and the scalars by name."""
+        """Return the results of a replay. `arrays` are those of `tensors` and `grads`, and `values` the scalars by
+        name."""
         tensors = [wrap(array) for array in arrays[: self._count]]
         for j, k in enumerate(self._grad_indices, self._count):
             tensors[k]._grad = wrap(arrays[j])

@@ -12,8 +12,9 @@ __all__ = ["GeneratorDraws", "OptimizerScalars", "is_scalar"]
 
 
 class GeneratorDraws:
-    """A step's draws from one generator: the symbolic seed and offset, and the number of values drawn. Seed and offset
-    are None if the step seeds the generator itself; `state_after` is then the generator's state after each replay."""
+    """Random values that a step draws from one generator: the symbolic seed and offset, and the number of values. If
+    the step seeds the generator itself, seed and offset are None, and `state_after` is the generator's state after each
+    replay."""
 
     __slots__ = ("_seed_read", "_start_read", "count", "first_offset", "generator", "offset", "seed", "state_after")
 
@@ -63,7 +64,7 @@ class GeneratorDraws:
 
 
 class OptimizerScalars:
-    """Symbolic scalars of an optimizer: options of its groups, counts in its state. `record_state` records their
+    """Symbolic scalars of an optimizer: options of its groups, counts in its state. `restore_scalars` records their
     updates."""
 
     def __init__(self, book: SymbolicTrace, optimizer: Any) -> None:

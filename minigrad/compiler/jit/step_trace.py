@@ -26,7 +26,8 @@ __all__ = ["StepTrace"]
 MERGE_AFTER_REPLAYS = 16
 MAX_MERGED_LAUNCHES = 1024  # compiling the 425 launches of a small GPT takes half a minute
 MAX_MERGED_LAUNCHES_ON_GPU = 256  # launches are asynchronous on a GPU, and compiling takes longer
-RECORDING_ATTEMPTS = 3  # number of runs that attempt to record: the first ones allocate persistent tables
+# Maximum number of attempts to record a run. The first runs may fail, since they allocate persistent tables.
+RECORDING_ATTEMPTS = 3
 
 
 class StepTrace:
@@ -40,7 +41,7 @@ class StepTrace:
         self.check: Check | None = None
         """Function that returns the tensors among arguments that match the key; see `compile_check`."""
         self.arguments = call.names
-        """The function's names for its tensor arguments."""
+        """Parameter names of the tensor arguments."""
         self._draws, self._optimizers = list(capture.draws.values()), list(capture.optimizers.values())
         tensors = call.tensors
         result_views: list[View] = []
@@ -61,7 +62,7 @@ class StepTrace:
         self.program = Program(*optimize_calls(capture.nodes, result_views), capture.buffers)
         self.replay: LaunchReplay | None = None
         self.unrecorded_reason = "it ran once, and its launches are recorded at the next call"
-        """Why there are no recorded launches."""
+        """Reason that no launches are recorded."""
         self._attempts_left, self._runs = RECORDING_ATTEMPTS, 0
         self._updates = [update for scalars in self._optimizers for update in scalars.updates]
         self._result_symbols = results.symbols
@@ -102,7 +103,7 @@ class StepTrace:
         self._conditions = self._symbols.guards
 
     def check_guards(self, tensors: Sequence[Tensor]) -> tuple[str, Any]:
-        """Return why the trace may not be replayed, or ""; and the values of the symbolic scalars."""
+        """Return the reason that the trace may not be replayed, or "", and the values of the symbolic scalars."""
         reason = self._guards.find_failed(tensors)
         if reason:
             return reason, ()
@@ -142,7 +143,7 @@ class StepTrace:
         return self._results.build_results(arrays, values)
 
     def _compute_results(self, arguments: list[Any], scalars: tuple[Any, ...]) -> list[Any]:
-        """Return the results of the program, as a sequence of launches if they are recorded, else call by call."""
+        """Run the program and return its results. Recorded launches are replayed; otherwise calls run one by one."""
         fitted = None if self.replay is None else self.replay.fit_arguments(arguments)
         if self.replay is not None and fitted is not None:
             self._runs += 1
@@ -171,7 +172,8 @@ class StepTrace:
 def _changed_gradients(
     capture: Capture, tensors: list[Tensor], add_result: Callable[[Any], Any]
 ) -> list[tuple[Any, Any]]:
-    """Return each tensor whose gradient changes, or its argument index, with the result index of its new gradient."""
+    """Return the tensors whose gradient changes, each with the result index of its new gradient or None. Arguments are
+    returned as indices into `tensors`."""
     argument_indices = {id(x): k for k, x in enumerate(tensors)}
     changed = [
         (x, x._grad)

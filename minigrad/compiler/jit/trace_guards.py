@@ -1,4 +1,4 @@
-"""The guards of one trace: for the objects that Python read, tensors and gradients, optimizers, and arguments."""
+"""Guards of one trace, for the objects that Python read, tensors, gradients, optimizers and arguments."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class TraceGuards:
         return "" if self._check(tensors) else self.find_changed() or self._find_failed_argument(tensors)
 
     def _argument_tests(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
-        """Yield the guards of arguments and gradients as expressions."""
+        """Yield tests of arguments and gradients as pairs of an expression and its objects."""
         for k, x, _ in self._arguments:
             yield f"tensors[{k}] is {{0}}", (x,)
         for k, hooks in self._hooks:
@@ -160,7 +160,7 @@ def _guard_optimizer(optimizer: Any) -> Iterator[Guard]:
     for group in optimizer.param_groups:
         yield guard_entries(group["params"], f"the parameters in a group of {optimizer_name}")
         for name, x in group.items():
-            if not is_scalar(x):  # those are symbolic
+            if not is_scalar(x):  # scalars are symbolic
                 yield guard_entry(group, name, f"{name} of {optimizer_name}")
                 if isinstance(x, list) and name != "params":
                     yield guard_entries(x, f"{name} of {optimizer_name}")

@@ -1,4 +1,4 @@
-"""Watch: the Python functions that run while a step is traced, and calls of impure functions.
+"""Observation of the Python functions that run while a step is traced, and of calls of impure functions.
 
 The interpreter reports function calls of the current thread to a function set by `sys.setprofile`.
 """
@@ -24,14 +24,14 @@ _ENGINE = (
     str(Path(__file__).parents[2]) + os.sep,
     *[folder + package + os.sep for folder in _INSTALLED for package in ("numpy", "taichi")],
 )
-_TOOLS = (  # packages that also run code in a notebook or a test, and whose state changes all the time
+_TOOLS = (  # packages that also run code in notebooks and tests, and whose state changes frequently
     "IPython", "_pytest", "coverage", "debugpy", "hypothesis", "ipykernel", "ipywidgets", "jupyter_client",
     "matplotlib", "pytest", "tornado", "tqdm", "traitlets", "zmq",
 )  # fmt: skip
 _STANDARD = tuple({_PATHS[name] + os.sep for name in ("stdlib", "platstdlib")})
 _TOOL_FOLDERS = tuple([folder + package + os.sep for folder in _INSTALLED for package in _TOOLS])
 
-# impure C functions, by name, then by their module or the module of their type
+# Maps the name of an impure C function to its module, or to the module of its type.
 _IMPURE = {
     **dict.fromkeys(
         ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time"), "time"
@@ -71,7 +71,8 @@ def is_user_code(code: CodeType, variables: Mapping[str, Any]) -> bool:
 
 
 def cache_by_id(function: Callable[[CodeType], frozenset[str]]) -> Callable[[CodeType], frozenset[str]]:
-    """Cache a function of code objects by id, since hashing one hashes its constants, which may be symbolic."""
+    """Cache a function of code objects by id, since hashing a code object hashes its constants, which may be
+    symbolic."""
     cache: dict[int, tuple[Any, frozenset[str]]] = {}
 
     def cached(code: CodeType) -> frozenset[str]:
@@ -105,7 +106,7 @@ class EntryWatch:
 
     def __init__(self, on_enter: Callable[[FrameType], None]) -> None:
         self.entered: dict[int, CodeType] = {}
-        """Code objects by id, since hashing one takes longer than most calls."""
+        """Entered code objects by id, since hashing a code object takes longer than most calls."""
         self.names: set[str] = set()
         """The names in the code of user functions."""
         self.impure: list[str] = []

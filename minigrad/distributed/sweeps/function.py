@@ -23,10 +23,10 @@ class FunctionSource(NamedTuple):
     path: str
     name: str
     prefix: str
-    """The configuration file, for error messages."""
+    """Prefix of error messages, such as the name of the configuration file."""
 
     def load(self) -> Callable[..., Any]:
-        """Import and return the function. Raises ArgumentError if it does not exist, or its file fails to run."""
+        """Import and return the function. Raises ArgumentError if the file lacks it or raises an error."""
         prefix, module = self.prefix, _import_file(self.prefix, Path(self.path))
         value = getattr(module, self.name, None)
         if value is None:
@@ -51,7 +51,10 @@ class FunctionSource(NamedTuple):
 
 
 def parse_source(prefix: str, value: Any, folder: Path) -> FunctionSource:
-    """Parse ``"train.py:train"``, relative to `folder`. Raises ArgumentError for other forms, or MissingFileError."""
+    """Parse a reference such as ``"train.py:train"``, relative to `folder`.
+
+    Raises ArgumentError for other forms, and MissingFileError if the file does not exist.
+    """
     file, colon, name = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     if not colon or not file.endswith(".py") or not name.isidentifier():
         raise ArgumentError(
@@ -90,7 +93,7 @@ def _import_file(prefix: str, path: Path) -> ModuleType:
 
 
 def _error_location(error: Exception, path: Path) -> str:
-    """Return the line of an error in a file, for error messages."""
+    """Return the line of the file at which `error` was raised, as text for error messages."""
     if isinstance(error, SyntaxError) and error.filename == str(path):
         return f"line {error.lineno} of {path.name}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]

@@ -86,7 +86,7 @@ def sweep(
         _resume_or_clear(state, anew, progress)
         if state.count("waiting", "interrupted"):
             job = _trial_job(state, train, accepts, resources or {}, cpus)
-            for listener in listeners:  # before Ray starts, which takes seconds
+            for listener in listeners:  # display the sweep before Ray starts, which takes seconds
                 listener(state)
             _run_trials(state, job, workers, resources or {}, cpus, listeners)
         for listener in callbacks:

@@ -19,9 +19,9 @@ __all__ = ["Halving", "SearchAxis", "SweepPlan", "check_keys", "format_value", "
 __getattr__ = deprecated_names(__name__, {"Axis": "SearchAxis", "Plan": "SweepPlan"})
 
 RESERVED_ARGUMENTS = ("report", "folder")  # arguments that the sweep passes to the function itself
-RESULT_COLUMNS = ("trial", "state", "best_epoch", "last_epoch", "seconds", "error")  # of the results table
+RESULT_COLUMNS = ("trial", "state", "best_epoch", "last_epoch", "seconds", "error")  # columns of the results table
 EXAMPLE_RANGE = "{ from = 1e-4, to = 1e-1, log = true }"
-SIGNIFICANT_DIGITS = 4  # significant digits of drawn values, so that the values in tables are exact
+SIGNIFICANT_DIGITS = 4  # drawn values are rounded to this many significant digits, so that tables show exact values
 
 
 class Halving(NamedTuple):
@@ -69,7 +69,7 @@ class SearchAxis:
 
 @dataclass(frozen=True)
 class SweepPlan:
-    """The configuration of a sweep. Trials are numbered from 1: the full `grid` for each sample of `random`."""
+    """The configuration of a sweep. Trials, numbered from 1, combine each sample of `random` with all of `grid`."""
 
     goal: str
     mode: str
@@ -96,11 +96,11 @@ class SweepPlan:
         return values | {axis.name: axis.draw(self.seed, sample) for axis in self.random}
 
     def is_better(self, value: float, reference: float) -> bool:
-        """Return whether one value of the goal is better than another."""
+        """Return whether `value` of the goal is better than `reference`."""
         return value < reference if self.mode == "min" else value > reference
 
     def state(self) -> dict[str, Any]:
-        """Return everything that determines the results, in JSON types."""
+        """Return the settings that determine the results, as JSON types."""
         return {
             "goal": f"{self.mode} {self.goal}",
             "grid": {axis.name: list(axis.choices) for axis in self.grid},
@@ -174,7 +174,7 @@ def make_plan(
 
 
 def check_keys(prefix: str, path: str, mapping: Mapping[str, Any], valid: list[str]) -> None:
-    """Raise ArgumentError for an unknown key, with the closest known key."""
+    """Raise ArgumentError for a key that is not in `valid`. The message suggests the closest valid key."""
     for key in mapping:
         if key not in valid:
             closest = get_close_matches(key, valid, 1, 0.5)
@@ -246,7 +246,7 @@ def _parse_choices(prefix: str, path: str, values: Any) -> tuple[Any, ...]:
 
 
 def _check_value(prefix: str, path: str, x: Any) -> None:
-    """Raise unless a value survives a round trip through JSON."""
+    """Raise ArgumentError or DTypeError unless a value can be stored as JSON without changes."""
     if isinstance(x, float) and not isfinite(x):
         raise ArgumentError(f"{prefix}: {path} should be finite, but got {x}.")
     if isinstance(x, list):

@@ -14,7 +14,7 @@ from minigrad.distributed.sweeps.results import Sweep, Trial
 __all__ = ["ProgressTable", "format_trial"]
 
 _REDRAW_SECONDS = 0.2  # seconds between redraws
-_MIN_ROWS = 12  # minimum rows, even on a small terminal
+_MIN_ROWS = 12  # minimum number of rows, even on a small terminal
 
 
 def format_trial(sweep: Sweep, trial: Trial) -> str:
@@ -38,7 +38,7 @@ class ProgressTable:
         self._last_redraw, self._line_count, self._reported = 0.0, 0, set[tuple[int, str]]()
 
     def __call__(self, sweep: Sweep, last: bool = False) -> None:
-        """Display changes since the last call; `last` is set for the final state."""
+        """Display changes since the last call. `last` is true for the final state."""
         if self.is_terminal:
             if last or time.monotonic() - self._last_redraw > _REDRAW_SECONDS:
                 self._redraw(sweep, last)

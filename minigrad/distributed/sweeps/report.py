@@ -33,7 +33,7 @@ class Report(Callback):
         self.goal, self.epoch = goal, 0
         self.epochs: list[dict[str, float]] = []
         self.config_error = ""
-        """An error in the configuration of the goal, which affects all trials."""
+        """Message of an error in the configuration of the goal, which affects all trials."""
 
     def __call__(self, *, epoch: int | None = None, **metrics: Any) -> None:
         """Report the metrics of an epoch."""

@@ -29,7 +29,7 @@ SUCCESS_STATES = ("done", "stopped")
 
 @dataclass
 class Trial:
-    """A trial of a sweep. `goal` is its best value, reached at `epoch`; `metrics` are all metrics of that epoch.
+    """A trial of a sweep. `goal` is its best value, reached at `epoch`; `numbers` are all metrics of that epoch.
 
     `state` is "waiting", "running", "done", "stopped" (by early stopping), "diverged" (its loss or goal became nan or
     infinite), "failed" (see `error`) or "interrupted".
@@ -48,7 +48,7 @@ class Trial:
     error: str = ""
 
     def record_epoch(self, plan: SweepPlan, epoch: int, goal: float, metrics: Mapping[str, float]) -> None:
-        """Record an epoch. If the trial has been rerun from an earlier epoch, discard the epochs from there on."""
+        """Record an epoch. If the trial resumed from an earlier epoch, the later recorded epochs are discarded."""
         self.curve = [(past_epoch, x) for past_epoch, x in self.curve if past_epoch < epoch]
         if not self.curve or self.epoch >= epoch:
             self.goal = None
@@ -94,8 +94,8 @@ class Sweep:
         return sorted(self.trials, key=sort_key)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a dict per finished trial: number, state, hyperparameters, goal, epochs, seconds, and other metrics of
-        its best epoch. If names collide, the hyperparameter takes precedence."""
+        """Return a dict per finished trial with its number, state, hyperparameters, goal, epochs, seconds, and other
+        metrics of its best epoch. If names collide, the hyperparameter takes precedence."""
         extra_metrics = list(dict.fromkeys(name for trial in self.trials for name in trial.numbers))
         rows: list[dict[str, Any]] = []
         for trial in self.trials:

@@ -22,7 +22,7 @@ OUTPUT_FILE = "output.txt"
 
 
 class TrialJob(NamedTuple):
-    """Everything that a worker needs to run trials."""
+    """Training function, arguments and settings that a worker needs to run the trials of a sweep."""
 
     train: Callable[..., Any]
     accepts: tuple[str, ...]
@@ -33,13 +33,13 @@ class TrialJob(NamedTuple):
     dtype: str
     threads: int
     working_dir: str
-    """The working directory of the driver."""
+    """Working directory of the driver."""
     trials_folder: str
-    """The parent of the trial folders."""
+    """Directory that contains one folder per trial."""
 
 
 class _SendingReport(Report):
-    """Report that sends each epoch to the sweep. The sweep may stop the trial during this call."""
+    """Report that sends the metrics of each epoch to the sweep, which may stop the trial during `send`."""
 
     def __init__(self, goal: str, send: Callable[[dict[str, Any]], None]) -> None:
         super().__init__(goal)
@@ -54,7 +54,7 @@ class _SendingReport(Report):
 
 
 def run_trial(job: TrialJob, number: int, values: Mapping[str, Any], send: Callable[[dict[str, Any]], None]) -> None:
-    """Run a trial, and send each epoch and a final message; a trial that is stopped early sends no final message."""
+    """Run a trial. Send its metrics after each epoch, and a final message unless it is stopped early."""
     os.environ["TI_CPU_MAX_NUM_THREADS"] = str(job.threads)  # Taichi ignores Ray's OMP_NUM_THREADS
     os.chdir(job.working_dir)
     folder = Path(job.trials_folder) / f"{number:04d}"
@@ -69,7 +69,7 @@ def run_trial(job: TrialJob, number: int, values: Mapping[str, Any], send: Calla
 
 
 def _run_function(job: TrialJob, values: Mapping[str, Any], report: _SendingReport, folder: Path) -> tuple[str, str]:
-    """Call the training function, and return the final state and an error message."""
+    """Call the training function. Return the final state of the trial and an error message, which may be empty."""
     kwargs = {**job.fixed, **values, "report": report}
     try:
         job.train(**kwargs, **({"folder": folder} if "folder" in job.accepts else {}))

@@ -20,18 +20,18 @@ __all__ = ["TrialTracker", "run_trials"]
 TUNE_ENVIRONMENT = {
     "RAY_AIR_NEW_OUTPUT": "0",
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
-    "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Ctrl-C stops immediately; the sweep stores its own results
-    "TUNE_DISABLE_STRICT_METRIC_CHECKING": "1",  # the final message of a trial has no goal
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",  # Ctrl-C stops Tune immediately, because the sweep stores its own results
+    "TUNE_DISABLE_STRICT_METRIC_CHECKING": "1",  # the final message of a trial does not contain the goal
     "TUNE_WARN_INSUFFICENT_RESOURCE_THRESHOLD_S": "1e9",
     "TUNE_WARN_THRESHOLD_S": "1e9",
 }
-_SAVE_SECONDS = 1.0  # minimum seconds between saves while no trial ends
+_SAVE_SECONDS = 1.0  # minimum number of seconds between saves, except at the end of a trial
 _MAX_FAILURES = 3  # number of failed trials, with none successful, after which the sweep is aborted
-_MAX_EPOCHS = 10**6  # more epochs than any trial runs
+_MAX_EPOCHS = 10**6  # larger than the number of epochs of any trial
 
 
 class TrialTracker:
-    """Receiver of Tune's callbacks on the driver: updates and saves the sweep, and notifies its callbacks."""
+    """Handler of Tune's events on the driver, which updates and saves the sweep and calls the listeners."""
 
     def __init__(self, sweep: Sweep, listeners: Sequence[Callable[[Sweep], Any]]) -> None:
         self.sweep, self.listeners = sweep, listeners
@@ -54,20 +54,20 @@ class TrialTracker:
             trial.seconds = self._previous_seconds[number] + result["seconds"]
             return
         is_first = not any(epoch < result["epoch"] for epoch, _ in trial.curve)
-        # Restarted from scratch, not resumed.
+        # Without earlier epochs, the trial was restarted from scratch rather than resumed.
         self._previous_seconds[number] = 0.0 if is_first else self._previous_seconds[number]
         trial.seconds = self._previous_seconds[number] + result["seconds"]
         trial.record_epoch(self.sweep.plan, result["epoch"], result["goal"], result["numbers"])
         self.notify()
 
     def end_trial(self, number: int, lost: bool = False) -> None:
-        """Record the end of a trial. If it sent no final message, it was stopped early, or its process was `lost`."""
+        """Record the end of a trial. Without a final message, it was stopped early, or its process was `lost`."""
         trial = self._trial(number)
         self.actors.pop(number, None)
         death = "failed", "its process died twice; the most frequent cause is running out of memory"
         default_outcome = death if lost else ("interrupted" if self.config_error else "stopped", "")
         state, error = self._outcomes.pop(number, default_outcome)
-        if state == "silent":  # if it reported before, it resumed from a checkpoint of its last epoch
+        if state == "silent":  # a trial with recorded epochs was resumed after its last epoch
             state, error = ("done", "") if trial.curve else ("mistake", _silent_message(self.sweep.plan.goal))
         if state == "mistake":
             self.config_error = self.config_error or error
@@ -88,7 +88,7 @@ class TrialTracker:
         self.notify(ended=True)
 
     def notify(self, ended: bool = False) -> None:
-        """Save the sweep, at most once a second unless a trial has `ended`, and notify the callbacks."""
+        """Save the sweep and call the listeners. Unless a trial has `ended`, save at most once per second."""
         if ended or time.monotonic() - self._last_save > _SAVE_SECONDS:
             self.sweep.save()
             self._last_save = time.monotonic()
@@ -142,7 +142,7 @@ def run_trials(
                 callbacks=[_make_callback(tune, tracker)],
                 failure_config=tune.FailureConfig(
                     max_failures=1
-                ),  # failures of the process; exceptions of train arrive as final messages
+                ),  # retry if the process dies; exceptions in train are sent in the final message
                 verbose=0,
             ),
         )
@@ -159,7 +159,7 @@ def run_trials(
 
 
 def _make_scheduler(tune: Any, plan: SweepPlan, trials: Sequence[Trial]) -> Any:
-    """Return an ASHA scheduler that has processed the results of earlier trials, or None without early stopping."""
+    """Return an ASHA scheduler updated with the results of earlier trials, or None if early stopping is disabled."""
     if plan.stop is None:
         return None
     scheduler = tune.schedulers.ASHAScheduler(
@@ -181,7 +181,7 @@ def _make_scheduler(tune: Any, plan: SweepPlan, trials: Sequence[Trial]) -> Any:
 
 
 class _PastTrial:
-    """Stand-in for a trial of an earlier run, with the attribute that the scheduler reads."""
+    """Trial of an earlier run, with the only attribute of Tune's trials that the scheduler reads."""
 
     def __init__(self, trial_id: str) -> None:
         self.trial_id = trial_id
@@ -193,7 +193,7 @@ def _make_callback(tune: Any, tracker: TrialTracker) -> Any:
             self.tracker = tracker
 
         def __getstate__(self) -> dict[str, Any]:
-            return {}  # Tune pickles its callbacks for its own resume, which is unused here
+            return {}  # Tune pickles callbacks to resume a run, a feature that the sweep does not use
 
         def on_trial_start(self, iteration: int, trials: Any, trial: Any, **info: Any) -> None:
             self.tracker.actors[trial.config["trial"]] = trial.temporary_state.ray_actor

@@ -37,7 +37,7 @@ def _as_list(parameters: Any) -> list[Tensor]:
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """Return the norm of all elements of `tensors` as one vector; 0 if empty. See `clip_grad_norm_`."""
+    """Return the norm of all elements of `tensors` as one vector, or 0 if there are none. See `clip_grad_norm_`."""
     with no_grad():
         tensor_list = _as_list(tensors)
         if not tensor_list:
@@ -80,7 +80,7 @@ def clip_grad_norm_(
 
 
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
-    """Scale the gradients by max_norm / (total_norm + 1e-6), if that is below 1, in place; see `clip_grad_norm_`.
+    """Scale the gradients in place by min(1, max_norm / (total_norm + 1e-6)); see `clip_grad_norm_`.
 
     >>> import minigrad as mg
     >>> w = mg.zeros(2, requires_grad=True)
@@ -114,7 +114,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Copy slices of `vec`, as returned by `parameters_to_vector`, into parameters.
 
-    Raises ShapeError for another size.
+    Raises ShapeError if the total sizes differ.
     """
     with no_grad():
         parameter_list = list(parameters)

@@ -1,6 +1,6 @@
 """Batches of sequences of different lengths: PyTorch's `nn.utils.rnn`.
 
-Padded sequences are the rows of one tensor, filled to the longest. Packed sequences have no padding: they concatenate
+Padded sequences are the rows of one tensor, filled to equal length. Packed sequences have no padding: they concatenate
 the elements of all sequences at the first time step, longest sequence first, then at the second, and so on. A recurrent
 layer then computes only the active sequences at each step.
 """
@@ -29,7 +29,7 @@ __all__ = [
     "unpack_sequence",
     "unpad_sequence",
 ]
-__path__: list[str] = []  # no submodules: `pytorch.import_hooks` reports imports of missing ones
+__path__: list[str] = []  # no submodules; `pytorch.import_hooks` handles imports of missing submodules
 
 
 class _PackedFields(NamedTuple):
@@ -43,7 +43,7 @@ class PackedSequence(_PackedFields):
     """Packed sequences: `data`, (sum of lengths, …), and `batch_sizes`, the number of sequences at each time step.
 
     `sorted_indices` is the permutation that sorted the sequences by length, and `unsorted_indices` its inverse; both
-    are None if they were sorted already. Created by `pack_padded_sequence` and `pack_sequence`.
+    are None if the sequences were already sorted. Created by `pack_padded_sequence` and `pack_sequence`.
     """
 
     _sizes: list[int] | None = None
@@ -63,11 +63,11 @@ class PackedSequence(_PackedFields):
 
     @property
     def sizes(self) -> list[int]:
-        """`batch_sizes` as ints, cached when packing, so that `mg.jit` need not read them from the tensor."""
+        """`batch_sizes` as ints. They are cached during packing, so that `mg.jit` does not read the tensor."""
         return cast(list[int], self.batch_sizes.tolist()) if self._sizes is None else self._sizes
 
     def with_data(self, data: Tensor) -> PackedSequence:
-        """Return a sequence with other `data` and the same layout, such as the output of a layer."""
+        """Return a packed sequence with the same layout and new `data`, such as the output of a layer."""
         result = PackedSequence(data, *self[1:])
         result._sizes = self._sizes
         return result
@@ -95,17 +95,18 @@ class PackedSequence(_PackedFields):
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """Return the inverse of `permutation`, or None for None."""
+    """Return the inverse of `permutation`, or None if it is None."""
     return None if permutation is None else argsort(permutation)
 
 
 def pack_padded_sequence(
     input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """Pack padded sequences, (L, N, …) or (N, L, …) if `batch_first`, of these `lengths`, a list or tensor (N,).
+    """Pack padded sequences, (L, N, …) or (N, L, …) if `batch_first`, with `lengths`, a list or tensor (N,).
 
-    They must be sorted by decreasing length, which exporting a recurrent network requires, unless `enforce_sorted` is
-    False. Raises ArgumentError if they are not, and ShapeError unless there are N lengths from 1 to L.
+    The sequences must be sorted by decreasing length unless `enforce_sorted` is False. Exporting a recurrent network
+    requires sorted sequences. Raises ArgumentError if they are not sorted, and ShapeError unless there are N lengths
+    from 1 to L.
 
     >>> import minigrad as mg
     >>> packed = pack_padded_sequence(mg.tensor([[1, 2, 3], [4, 0, 0]]), [3, 1], batch_first=True)
@@ -144,9 +145,9 @@ def pack_padded_sequence(
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Pad packed sequences as `pad_sequence` does, in their original order; return them and their lengths, (N,), int64.
+    """Pad packed sequences like `pad_sequence`. Return them in their original order, and int64 lengths (N,).
 
-    `total_length` pads to that length; raises ShapeError if a sequence is longer.
+    `total_length` is the length after padding. Raises ShapeError if a sequence is longer.
 
     >>> import minigrad as mg
     >>> padded, lengths = pad_packed_sequence(pack_sequence([mg.tensor([1, 2, 3]), mg.tensor([4])]), batch_first=True)
@@ -159,7 +160,7 @@ def pad_packed_sequence(
     length, batch_size = len(sizes) if total_length is None else total_length, sizes[0]
     if length < len(sizes):
         raise ShapeError(f"pad_packed_sequence: {total_length=}, but the longest sequence has length {len(sizes)}.")
-    starts, padding_index = accumulate(sizes, initial=0), len(data)  # index n is a row of padding
+    starts, padding_index = accumulate(sizes, initial=0), len(data)  # `padding_index` is a row of padding
     index_rows = [
         [k + start if k < n else padding_index for k in range(batch_size)]
         for n, start in zip(sizes, starts, strict=False)
@@ -190,7 +191,7 @@ def pad_sequence(
 ) -> Tensor:
     """Stack sequences (L₁, …), (L₂, …), …, padded to the longest, into (L, N, …), or (N, L, …) if `batch_first`.
 
-    Raises ArgumentError if there are none, or if `padding_side` is not "right" or "left".
+    Raises ArgumentError if there are no sequences, or if `padding_side` is not "right" or "left".
 
     >>> import minigrad as mg
     >>> pad_sequence([mg.tensor([1, 2, 3]), mg.tensor([4])], batch_first=True).tolist()
@@ -209,7 +210,7 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """Split a padded batch, (L, N, …), or (N, L, …) if `batch_first`, into its sequences, of `lengths` (N,)."""
+    """Split a padded batch, (L, N, …), or (N, L, …) if `batch_first`, into sequences with `lengths` (N,)."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[:length] for row, length in zip(rows, lengths.tolist(), strict=True)]
 

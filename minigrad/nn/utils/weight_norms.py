@@ -1,4 +1,4 @@
-"""Reparametrised weights, recomputed before each forward pass: weight normalisation and spectral normalisation.
+"""Weight and spectral normalisation, which recompute a weight before each forward pass.
 
 The learned parameters have PyTorch's names: ``weight_g`` and ``weight_v``, or ``weight_orig``.
 """
@@ -22,7 +22,7 @@ Layer = TypeVar("Layer", bound=Module)
 
 
 class _ReparametrizedWeight:
-    """Pre-hook of a module that recomputes one of its weights before each forward pass."""
+    """Forward pre-hook that recomputes a weight of a module before each forward pass."""
 
     handle: RemovableHandle
 
@@ -63,7 +63,7 @@ class _WeightNorm(_ReparametrizedWeight):
 
 
 def _norm_except_dim(v: Tensor, dim: int | None) -> Tensor:
-    """Return the norm of each slice of `v` along `dim`, keeping dimensions, or of all elements if `dim` is None."""
+    """Return the norm over all dimensions of `v` except `dim`, which are kept, or of all elements if `dim` is None."""
     if dim is None:
         return norm(v)
     return norm(v, dim=[k for k in range(v.ndim) if k != dim % v.ndim], keepdim=True)
@@ -75,7 +75,7 @@ class _SpectralNorm(_ReparametrizedWeight):
         self.n_power_iterations, self.eps = n_power_iterations, eps
 
     def reshape_weight_to_matrix(self, weight: Tensor) -> Tensor:
-        """Reshape the weight to a matrix whose rows run along `dim`."""
+        """Reshape the weight to a matrix with one row per index along `dim`."""
         assert self.dim is not None
         rows: Tensor = weight.movedim(self.dim, 0).reshape(weight.shape[self.dim], -1)
         return rows
@@ -89,7 +89,7 @@ class _SpectralNorm(_ReparametrizedWeight):
             ):
                 v.copy_(normalize(rows.mT @ u, dim=0, eps=self.eps))
                 u.copy_(normalize(rows @ v, dim=0, eps=self.eps))
-            left_vector, right_vector = u.clone(), v.clone()  # the next pass overwrites them in place
+            left_vector, right_vector = u.clone(), v.clone()  # the next forward pass overwrites u and v
         weight: Tensor = weight_orig / left_vector.dot(rows @ right_vector)
         return weight
 
@@ -97,7 +97,7 @@ class _SpectralNorm(_ReparametrizedWeight):
 def weight_norm(module: Layer, name: str = "weight", dim: int | None = 0) -> Layer:
     """Reparametrise a weight by magnitude ``weight_g`` and direction ``weight_v``: w = g · v / ‖v‖.
 
-    There is one magnitude per slice along `dim`, or a single one for None. Salimans, Kingma 2016, "Weight
+    There is one magnitude per slice along `dim`, or a single one if `dim` is None. Salimans, Kingma 2016, "Weight
     normalization", eq. 2. Returns the module. Raises ArgumentError if it has no parameter `name`.
 
     >>> import minigrad as mg
@@ -117,9 +117,9 @@ def spectral_norm(
     """Reparametrise a weight as ``weight_orig`` divided by its largest singular value, the spectral norm.
 
     Each forward pass in training runs `n_power_iterations`, v = Wᵀ u / ‖Wᵀ u‖, u = W v / ‖W v‖, from the previous
-    vectors. The rows of W run along `dim`: 0, or 1 for transposed convolutions. Miyato, Kataoka, Koyama, Yoshida 2018,
-    "Spectral normalization for generative adversarial networks", algorithm 1. Returns the module. Raises ArgumentError
-    if it has no parameter `name`, and for fewer than one iteration.
+    vectors. The matrix W has one row per index along `dim`, by default 0, or 1 for transposed convolutions. Miyato,
+    Kataoka, Koyama, Yoshida 2018, "Spectral normalization for generative adversarial networks", algorithm 1. Returns
+    the module. Raises ArgumentError if it has no parameter `name`, and for fewer than one iteration.
     """
     weight = _get_parameter("spectral_norm", module, name)
     if n_power_iterations < 1:
@@ -135,13 +135,13 @@ def spectral_norm(
 
 
 def remove_weight_norm(module: Layer, name: str = "weight") -> Layer:
-    """Undo `weight_norm`, with the current weight as a parameter. Raises ArgumentError if it was not applied."""
+    """Undo `weight_norm`, and make the current weight a parameter. Raises ArgumentError if it was not applied."""
     _find_hook("remove_weight_norm", module, name, _WeightNorm).remove(module, "g", "v")
     return module
 
 
 def remove_spectral_norm(module: Layer, name: str = "weight") -> Layer:
-    """Undo `spectral_norm`, with the current weight as a parameter. Raises ArgumentError if it was not applied."""
+    """Undo `spectral_norm`, and make the current weight a parameter. Raises ArgumentError if it was not applied."""
     _find_hook("remove_spectral_norm", module, name, _SpectralNorm).remove(module, "orig", "u", "v")
     return module
 

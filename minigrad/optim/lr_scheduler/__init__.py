@@ -1,8 +1,8 @@
 """Learning rate schedulers, with PyTorch's names and results.
 
-A scheduler sets ``group["lr"]`` of an optimizer at construction and at each `step`, to be called after the optimizer's.
-``group["initial_lr"]`` stores the initial rate of a group. Below, e is the step counter `last_epoch`, starting at 0.
-Call `step` once per epoch or once per batch; e counts these calls.
+A scheduler sets ``group["lr"]`` of an optimizer at construction and at each `step`. ``group["initial_lr"]`` stores the
+initial rate of a group. Call `step` once per epoch or once per batch, after the `step` of the optimizer. Below, e is
+the counter of these calls, `last_epoch`, which starts at 0.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Base class and helpers of the schedulers."""
+"""Base class of the learning rate schedulers, and helper functions."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ Rate = Any  # a float, or a tensor of one element
 class LRScheduler:
     """Base class of schedulers. A subclass defines `get_lr`, which returns the rate of each group at `last_epoch`.
 
-    `last_epoch` is -1 for a new run. To resume one, load the optimizer's state, whose groups include their initial_lr,
-    and pass the `last_epoch` of the saved scheduler minus 1. Groups added to the optimizer later are scheduled from the
-    next step on.
+    `last_epoch` is -1 for a new run. To resume a run, load the optimizer's state, whose groups include their
+    initial_lr, and pass the `last_epoch` of the saved scheduler minus 1. Groups added to the optimizer later are
+    scheduled from the next step on.
 
     Raises DTypeError if `optimizer` is not an Optimizer, ArgumentError if a group to resume lacks its initial_lr.
     """
 
-    _is_initial = False  # whether the constructor calls `step`
+    _is_initial = False  # whether `step` is called by the constructor
     _get_lr_called_within_step = False
     _step_count = 0
-    _takes_epoch = False  # whether step(epoch) is not deprecated
+    _takes_epoch = False  # whether `step` accepts an epoch without a warning
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         self.optimizer = check_optimizer(optimizer, self)
@@ -64,13 +64,14 @@ class LRScheduler:
         )
 
     def get_last_lr(self) -> list[Rate]:
-        """Return the last rates set, one per group."""
+        """Return the rates that were set last, one per group."""
         return self._last_lr
 
     def step(self, epoch: float | None = None) -> None:
-        """Increment e and set the rates. Warns if the optimizer has not stepped yet, which skips the first rate.
+        """Increment `last_epoch` and set the rates. Warns if the optimizer has not stepped, which skips the first rate.
 
-        `epoch`, deprecated as in PyTorch, is the new value of e; the closed form of the schedule is used if it exists.
+        `epoch`, deprecated as in PyTorch, is the new value of `last_epoch`. The rates then use the closed form of the
+        schedule if it exists.
         """
         self._check_order()
         self._step_count += 1
@@ -103,7 +104,7 @@ class LRScheduler:
             self._is_initial = False
 
     def _update_lr(self, epoch: float | None = None) -> None:
-        """Increment e, or set it to `epoch`, and set the rates."""
+        """Increment `last_epoch`, or set it to `epoch`, and set the rates."""
         self._register_groups()
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         closed_form = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
@@ -129,12 +130,12 @@ class LRScheduler:
         self.base_lrs.append(clone_rate(group.setdefault("initial_lr", clone_rate(group["lr"]))))
 
     def _restart(self) -> None:
-        """Restart at e = 0, from the current rates of the groups."""
+        """Restart the schedule at step 0, from the current rates of the groups."""
         self.last_epoch = -1
         self._initial_step()
 
     def _step_back(self) -> None:
-        """Decrement e, so that the next step repeats the current value of e."""
+        """Decrement `last_epoch`, so that the next step repeats its current value."""
         self.last_epoch -= 1
 
     def state_dict(self) -> dict[str, Any]:
@@ -150,17 +151,17 @@ _UNSAVED_ATTRS = ("optimizer", "lr_lambdas", "_shared", "_phases", "_scale", "_g
 
 
 def clone_rate(rate: Rate) -> Rate:
-    """Clone a rate that is a tensor."""
+    """Return `rate`, cloned if it is a tensor."""
     return rate.detach().clone() if isinstance(rate, Tensor) else rate
 
 
 def group_options(optimizer: Optimizer, name: str) -> list[Rate]:
-    """Return copies of an option of each group."""
+    """Return the option `name` of each group, cloned if it is a tensor."""
     return [clone_rate(group[name]) for group in optimizer.param_groups]
 
 
 def set_option(group: dict[str, Any], name: str, value: Rate) -> None:
-    """Set an option of a group; a tensor is filled in place."""
+    """Set the option `name` of a group. If the option is a tensor, fill it in place."""
     if isinstance(group[name], Tensor):
         with no_grad():
             group[name].fill_(float(value))
@@ -194,7 +195,7 @@ def check_fraction(value: float, caller: str, name: str) -> float:
 
 
 def value_for_group(value: Any, k: int, optimizer: Optimizer) -> Any:
-    """Return the value for group `k`: item `k` of `value` if it lists one per group, else `value` itself."""
+    """Return item `k` of `value` if it is a list or tuple with one item per group, else `value` itself."""
     count = len(optimizer.param_groups)
     if not isinstance(value, list | tuple):
         return clone_rate(value)

@@ -1,4 +1,4 @@
-"""Schedulers composed of others, in sequence or simultaneously."""
+"""Schedulers that combine other schedulers, in sequence or simultaneously."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = [
 
 
 class SequentialLR(LRScheduler):
-    """Runs schedulers in sequence: scheduler k starts afresh at step ``milestones[k - 1]``.
+    """Runs schedulers in sequence: scheduler k starts, from its own step 0, at step ``milestones[k - 1]``.
 
-    Raises ArgumentError unless there is one more scheduler than milestones, and all are for `optimizer`.
+    Raises ArgumentError unless there is one more scheduler than milestones, and all schedulers belong to `optimizer`.
 
     >>> import minigrad as mg
     >>> from minigrad.optim import lr_scheduler as schedules
@@ -58,10 +58,10 @@ class SequentialLR(LRScheduler):
     def _reset_warnings(self) -> None:
         self._told, self._step_count = False, 1
         for scheduler in self._schedulers:
-            scheduler._told = True  # only the outer scheduler warns
+            scheduler._told = True  # Only the outer scheduler issues warnings.
 
     def step(self, epoch: float | None = None) -> None:
-        """Increment e and set the rates. Raises ArgumentError for an `epoch`: the inner schedulers count separately."""
+        """Increment `last_epoch` and set the rates. Raises ArgumentError if `epoch` is given."""
         if epoch is not None:
             raise ArgumentError(
                 f"{type(self).__name__}.step: epoch is not supported: each scheduler has its own counter.\n"
@@ -85,7 +85,7 @@ class SequentialLR(LRScheduler):
             raise
 
     def _update_lr(self, epoch: float | None = None) -> None:
-        """Restart as part of an outer sequence; PyTorch does not support this."""
+        """Restart this scheduler inside another `SequentialLR`. PyTorch does not support such nesting."""
         for group in self.optimizer.param_groups:
             set_option(group, "lr", group["initial_lr"])
         self._restart()
@@ -100,7 +100,7 @@ class SequentialLR(LRScheduler):
             scheduler._step_back()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the attributes, and the state of each scheduler."""
+        """Return the attributes of this scheduler and the state of each combined scheduler."""
         return {**super().state_dict(), "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

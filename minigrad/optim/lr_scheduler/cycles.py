@@ -74,7 +74,7 @@ class LambdaLR(LRScheduler):
         ]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the attributes, and those of callable objects."""
+        """Return the attributes of the scheduler, and of each `lr_lambda` that is a callable object."""
         function_states = [
             None if isinstance(function, FunctionType) else dict(getattr(function, "__dict__", {}))
             for function in self.lr_lambdas
@@ -118,7 +118,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def step(self, epoch: float | None = None) -> None:
-        """Increment e, or set it to `epoch`, and set the rates."""
+        """Increment `last_epoch`, or set it to `epoch`, and set the rates."""
         if epoch is not None and epoch < 0:
             raise ArgumentError(f"CosineAnnealingWarmRestarts.step: expected non-negative epoch, but got {epoch}.")
         super().step(epoch)
@@ -223,7 +223,7 @@ def _set_momentum(group: dict[str, Any], momentum: Rate) -> None:
 
 
 class _Phase(NamedTuple):
-    """The last step of a phase, and the group keys under which its first and last rates and momenta are stored."""
+    """A phase of the cycle: its last step, and the group keys of its initial and final rates and momenta."""
 
     end: float
     rates: tuple[str, str]
@@ -231,7 +231,7 @@ class _Phase(NamedTuple):
 
 
 class OneCycleLR(LRScheduler):
-    """One cycle of `total_steps`: the rate rises to `max_lr` and falls far below its start; momentum moves inversely.
+    """Increases the rate to `max_lr`, then decreases it far below its initial value, in one cycle of `total_steps`.
 
     The rate starts at `max_lr` / `div_factor`, reaches `max_lr` after the fraction `pct_start` of the steps, and ends
     at its initial value / `final_div_factor`. With `three_phase` it first returns to its initial value, as fast as it

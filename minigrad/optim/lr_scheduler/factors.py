@@ -31,10 +31,10 @@ class _FactorScheduler(LRScheduler):
 
     eta_min: float = 0.0
     multiplies_on_resume: ClassVar[bool] = False
-    """Whether a resumed scheduler multiplies at construction, as PyTorch's do for piecewise constant rates."""
+    """Whether constructing a resumed scheduler applies the factor, as PyTorch does for piecewise constant rates."""
 
     def factor(self, e: float) -> float:
-        """Return the ratio of the rate at `e` to the initial one."""
+        """Return the ratio of the rate at step `e` to the initial rate."""
         raise NotImplementedError
 
     def get_lr(self) -> list[Rate]:
@@ -73,7 +73,7 @@ class StepLR(_FactorScheduler):
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
-        """Return gamma to the power of the completed periods."""
+        """Return `gamma` to the power of the number of completed periods of `step_size` steps."""
         return float(self.gamma ** (e // self.step_size))
 
 
@@ -94,12 +94,15 @@ class MultiStepLR(_FactorScheduler):
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
-        """Return gamma to the power of the milestones passed."""
+        """Return `gamma` to the power of the number of milestones up to step `e`."""
         return float(self.gamma ** bisect_right(self.milestones, e))
 
 
 class ConstantLR(_FactorScheduler):
-    """Multiplies the rate by `factor` for the first `total_iters` steps. Raises ArgumentError outside [0, 1]."""
+    """Multiplies the rate by `factor` for the first `total_iters` steps.
+
+    Raises ArgumentError for a `factor` outside [0, 1].
+    """
 
     multiplies_on_resume = True
 
@@ -108,7 +111,7 @@ class ConstantLR(_FactorScheduler):
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
-        """Return `factor` before `total_iters`, then 1."""
+        """Return the factor of the constructor before step `total_iters`, then 1."""
         return self.share if e < self.total_iters else 1.0
 
 
@@ -153,7 +156,7 @@ class ExponentialLR(_FactorScheduler):
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
-        """Return gamma to the power of e."""
+        """Return `gamma` to the power of `e`."""
         return float(self.gamma**e)
 
 
@@ -168,7 +171,7 @@ class CosineAnnealingLR(_FactorScheduler):
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
-        """Return the cosine, scaled to [0, 1]."""
+        """Return the cosine at step `e`, scaled to [0, 1]."""
         return (1 + math.cos(math.pi * e / self.T_max)) / 2
 
 
@@ -183,5 +186,5 @@ class PolynomialLR(_FactorScheduler):
         super().__init__(optimizer, last_epoch)
 
     def factor(self, e: float) -> float:
-        """Return the fraction of steps left, raised to `power`."""
+        """Return the fraction of remaining steps to the power of `power`."""
         return float((1 - min(e, self.total_iters) / self.total_iters) ** self.power)

@@ -27,7 +27,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     With `mode` "min" an improvement is below best · (1 − `threshold`), or below best − threshold if `threshold_mode` is
     "abs"; "max" is the reverse. After a reduction, `cooldown` steps are not counted. The rate never falls below
-    `min_lr`, a float or one per group, and changes of at most `eps` are skipped.
+    `min_lr`, a float or one per group, and changes of at most `eps` are not applied.
 
     Raises ArgumentError for a `factor` of 1 or more, or an unknown mode.
 
@@ -69,13 +69,12 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = group_options(optimizer, "lr")
 
     def _expand_min_lrs(self) -> list[float]:
-        """Return the minimum rate of each current group."""
         return [
             value_for_group(self._group_options, k, self.optimizer) for k in range(len(self.optimizer.param_groups))
         ]
 
     def step(self, metrics: Any, epoch: float | None = None) -> None:  # type: ignore[override]
-        """Count one step with the value `metrics`, a float or a tensor of one element.
+        """Record the metric of one step, a float or a tensor of one element, and reduce the rates if necessary.
 
         `epoch`, deprecated as in PyTorch, sets `last_epoch`.
         """

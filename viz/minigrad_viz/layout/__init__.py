@@ -1,4 +1,4 @@
-"""Graph layout: columns of boxes, and frames around the parts of open blocks (`nesting`)."""
+"""Graph layout in columns of boxes, with frames around the contents of open blocks."""
 
 from minigrad_viz.layout.layered import Layout, Ports, layout
 

@@ -1,7 +1,7 @@
 """Steps 1 and 2 of `layout`: assign nodes to columns, and assign a lane to each long-range value.
 
-An *outlet* is a point on the right side of a vertex where links leave. A node has one for each of its wires, from top
-to bottom; the index of the first is that of the node. A dummy is its own outlet.
+An *outlet* is a point on the right side of a vertex from which links start. A node has an outlet for each of its wires,
+from top to bottom; the first has the index of the node. A dummy has a single outlet, with the index of the dummy.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,52 +15,52 @@ Edges = Sequence[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """The heights at which edges leave and arrive.
+    """The heights at which edges start and end.
 
-    By default edges leave at the middle of the right side, and arrive on the left side in slot order. A *wire* carries
-    one value: its edges leave one node at one height, and share a lane. Nodes in `first` have no inputs and are alone
-    in the first column; nodes in `last` have no consumers and are alone in the last column.
+    By default edges start at the middle of the right side, and end on the left side in slot order. A *wire* is the set
+    of edges with the same value, which start at the same height of a node and share a lane. Nodes in `first` have no
+    inputs and are alone in the first column; nodes in `last` have no consumers and are alone in the last column.
     """
 
     wires: Sequence[int] | None = None
-    """For each edge, an id that distinguishes the wires of a node. None: all edges out of a node are one wire."""
+    """The id of each edge's wire, unique within the source. If None, all edges from a node belong to one wire."""
     leave_offset: Sequence[float | None] | None = None
-    """For each edge, the offset below its source's centre at which the edge leaves. None: around the centre."""
+    """The vertical offset of each edge's start from its source's centre, or None for the default."""
     arrive_offset: Sequence[float | None] | None = None
-    """For each edge, the offset below its target's centre at which it arrives, for all inputs of a node or none."""
+    """The vertical offset of each edge's end from its target's centre, for either all inputs of a node or none."""
     first: Mapping[int, int] = field(default_factory=dict)
-    """Maps each of these nodes to the depth of its value: the longest path to it from a leaf, in edges."""
+    """Maps each node of the first column to the length, in edges, of the longest path from a leaf to its value."""
     last: Collection[int] = ()
 
 
 @dataclass(slots=True)
 class LayeredGraph:
-    """A graph whose edges are divided into links. Vertices with index below `nodes` are nodes, others dummies."""
+    """A graph whose edges are divided into links. Vertices with an index below `nodes` are nodes, others dummies."""
 
     nodes: int
     edges: Edges
-    rank: list[int]  # by vertex: its column
-    depth: list[int]  # by outlet: the longest path from a leaf to its node, in edges
-    inputs: list[list[int]]  # by node: the edges that arrive, from top to bottom
-    given_arrival: list[float | None]  # by edge: the given offset below its target's centre at which it arrives
-    wire: list[int]  # by edge: its wire
-    lane: list[list[int]]  # by wire: its outlets from left to right
-    outlets: list[list[int]]  # by vertex: its outlets, from top to bottom
-    owner: list[int]  # by outlet: its vertex
-    free_nodes: set[int]  # nodes whose wires have no given offsets
-    leave_offset: list[float]  # by outlet: its offset below the centre of its vertex
-    feeder: list[int] = field(default_factory=list)  # by edge: its last outlet before the target, or -1
-    incoming: list[list[int]] = field(default_factory=list)  # by vertex: the outlets whose links arrive, in order
-    outgoing: list[list[int]] = field(default_factory=list)  # by outlet: the vertices where its links end
-    half_height: list[float] = field(default_factory=list)  # by vertex: half its height
-    columns: list[list[int]] = field(default_factory=list)  # from top to bottom
-    # By vertex: the outlet in the previous column that is level with it, or -1.
+    rank: list[int]  # column of each vertex
+    depth: list[int]  # for each outlet, the length of the longest path from a leaf to its node, in edges
+    inputs: list[list[int]]  # edges that end at each node, from top to bottom
+    given_arrival: list[float | None]  # `arrive_offset` of each edge
+    wire: list[int]  # wire of each edge
+    lane: list[list[int]]  # outlets of each wire, from left to right
+    outlets: list[list[int]]  # outlets of each vertex, from top to bottom
+    owner: list[int]  # vertex of each outlet
+    free_nodes: set[int]  # nodes for which `Ports` specifies no `leave_offset`
+    leave_offset: list[float]  # vertical offset of each outlet from the centre of its vertex
+    feeder: list[int] = field(default_factory=list)  # last outlet of each edge before its target, or -1
+    incoming: list[list[int]] = field(default_factory=list)  # outlets linked to each vertex, in order
+    outgoing: list[list[int]] = field(default_factory=list)  # vertices at which the links of each outlet end
+    half_height: list[float] = field(default_factory=list)  # half the height of each vertex
+    columns: list[list[int]] = field(default_factory=list)  # vertices of each column, from top to bottom
+    # For each vertex, the outlet in the previous column that is drawn at the same height, or -1.
     level_outlet: list[int] = field(default_factory=list)
-    # By edge: the offset below its target's centre at which it arrives.
+    # The vertical offset of each edge's end from its target's centre.
     arrival: list[float] = field(default_factory=list)
 
     def consumers(self, vertex: int) -> list[int]:
-        """Return the vertices of the next column that `vertex` is linked to."""
+        """Return the vertices of the next column to which `vertex` is linked."""
         outlets = self.outlets[vertex]
         return (
             self.outgoing[vertex] if len(outlets) == 1 else [to for outlet in outlets for to in self.outgoing[outlet]]
@@ -68,11 +68,11 @@ class LayeredGraph:
 
 
 def rank_nodes(nodes: int, edges: Edges, ports: Ports) -> tuple[list[int], list[int]]:
-    """Return the column of each node, and its depth.
+    """Return the column of each node, and its depth, the length of the longest path to it from a leaf.
 
-    A node starts in the column of its depth, then moves right as long as that lengthens no more edges than it shortens;
-    so a leaf ends up just before its first consumer. Gansner et al. (1993) find the optimum by network simplex; this
-    function makes a single pass, which is optimal for trees of inputs.
+    A node is first assigned the column of its depth, then moved to the right if this lengthens no more edges than it
+    shortens; so a leaf is placed just before its first consumer. Gansner et al. (1993) compute the optimum by network
+    simplex; this function makes a single pass, which is optimal for trees of inputs.
     """
     sources_of: list[list[int]] = [[] for _ in range(nodes)]
     targets_of: list[list[int]] = [[] for _ in range(nodes)]
@@ -83,8 +83,8 @@ def rank_nodes(nodes: int, edges: Edges, ports: Ports) -> tuple[list[int], list[
     depth = [ports.first.get(node, 0) for node in range(nodes)]
     first_column = 1 if ports.first else 0
     rank = [0 if node in ports.first else first_column for node in range(nodes)]
-    # The number of edges that become longer if the node moves right together with the inputs that only it uses. Such an
-    # edge costs more than one from a shared value, which often already has a lane there.
+    # The number of edges that become longer if the node moves right together with the inputs of which it is the only
+    # consumer. Such an edge costs more than an edge from a shared value, which often already has a lane there.
     lengthened = [0.0] * nodes
     for node, sources in enumerate(sources_of):
         if sources:
@@ -101,9 +101,9 @@ def rank_nodes(nodes: int, edges: Edges, ports: Ports) -> tuple[list[int], list[
 
 
 def split_into_links(edges: Edges, rank: list[int], depth: list[int], ports: Ports, dummies: int) -> LayeredGraph:
-    """Divide every edge into links along the lane of its wire; all lanes together have at most `dummies` dummies."""
+    """Divide every edge into links along the lane of its wire. The total number of dummies is at most `dummies`."""
     wire, wires = _number_wires(edges, ports)
-    nodes, last = len(rank), [-1] * len(wires)  # the column of each wire's last consumer
+    nodes, last = len(rank), [-1] * len(wires)  # column of the last consumer of each wire
     for edge, (_, target) in enumerate(edges):
         last[wire[edge]] = max(last[wire[edge]], rank[target])
     lane = [[node] for node, _ in wires]
@@ -137,7 +137,7 @@ def split_into_links(edges: Edges, rank: list[int], depth: list[int], ports: Por
 
 
 def _number_wires(edges: Edges, ports: Ports) -> tuple[list[int], list[tuple[int, float]]]:
-    """Return the wire of each edge; and for each wire its node and leaving offset, from top to bottom."""
+    """Return the wire of each edge, and the (node, offset) of each wire, numbered from top to bottom of a node."""
     names = ports.wires if ports.wires is not None else [source for source, _ in edges]
     leave = ports.leave_offset if ports.leave_offset is not None else [None] * len(edges)
     keys = [(source, leave[edge] or 0.0, names[edge]) for edge, (source, _) in enumerate(edges)]
@@ -147,7 +147,7 @@ def _number_wires(edges: Edges, ports: Ports) -> tuple[list[int], list[tuple[int
 
 
 def _build_links(graph: LayeredGraph) -> None:
-    """Compute the inputs and neighbours of each vertex."""
+    """Set the attributes `inputs`, `feeder`, `incoming` and `outgoing`."""
     graph.incoming = [[] for _ in graph.rank]
     for lane in graph.lane:
         for outlet, next_vertex in pairwise(lane):

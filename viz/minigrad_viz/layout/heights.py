@@ -1,4 +1,4 @@
-"""Step 4 of `layout`: choose the level links, and the y coordinate of every vertex."""
+"""Step 4 of `layout`: choose the links to draw horizontally, and the y coordinate of every vertex."""
 
 from bisect import bisect_left
 from itertools import pairwise
@@ -9,11 +9,11 @@ __all__ = ["choose_level_links", "place_ports", "settle_heights"]
 
 
 def choose_level_links(graph: LayeredGraph) -> None:
-    """Choose the links that are drawn level. No two of them cross or share an endpoint on the same side.
+    """Choose the links that are drawn level, that is, horizontally. They do not cross or share a start or an end.
 
-    Lanes have priority, followed by the link from each node's deepest input, which is the main line of the computation.
-    A node whose inputs have equal depth can be placed between them, and so can a node between several consumers in one
-    column.
+    Links of lanes have priority, followed by the link from each node's deepest input, which is the main path of the
+    computation. A node with several deepest inputs has no level link to them, so that it can be placed between them.
+    The same applies to a node with several consumers in the next column.
     """
     graph.level_outlet = [-1] * len(graph.rank)
     for left, right in pairwise(graph.columns):
@@ -37,15 +37,15 @@ def choose_level_links(graph: LayeredGraph) -> None:
 
 
 def _has_one_consumer(graph: LayeredGraph, outlet: int) -> bool:
-    """Whether the links from `outlet` end at a single node, ignoring dummies."""
+    """Return whether the links from `outlet` end at a single node, ignoring dummies."""
     return len({to for to in graph.outgoing[outlet] if to < graph.nodes}) == 1
 
 
 def place_ports(graph: LayeredGraph) -> None:
-    """Place the ports of each node in slot order: around the centre, or with the port of a level input at the centre.
+    """Place the ports of each node in slot order, around its centre or with the port of a level link at the centre.
 
-    Several outlets are placed around the centre, ordered by the positions where their links end. Given offsets are
-    unchanged.
+    The outlets of a node are placed around its centre, ordered by the positions at which their links end. Offsets
+    specified by `Ports` are unchanged.
     """
     _place_outlets(graph)
     graph.arrival = [0.0] * len(graph.edges)
@@ -60,7 +60,7 @@ def place_ports(graph: LayeredGraph) -> None:
 
 
 def _place_outlets(graph: LayeredGraph) -> None:
-    end_positions: dict[int, list[int]] = {}  # by outlet: the positions where its links end
+    end_positions: dict[int, list[int]] = {}  # positions at which the links of each outlet end
     arrivals = (outlet for column in graph.columns for vertex in column for outlet in graph.incoming[vertex])
     if len(graph.owner) > len(graph.rank):
         for at, outlet in enumerate(arrivals):
@@ -79,13 +79,14 @@ def _place_outlets(graph: LayeredGraph) -> None:
 
 
 def settle_heights(graph: LayeredGraph, gap: float, iterations: int) -> list[float]:
-    """Return the y of each vertex. Vertices connected by level links form a row, like the blocks of Brandes and Köpf
-    (2002).
+    """Return the y of each vertex.
+
+    Vertices connected by level links form a row, like the blocks of Brandes and Köpf (2002).
 
     Each iteration moves every row halfway to the y at which its links would be level on average. An input is weighted
-    like three consumers, to place a node between its inputs, as in a tree. Then rows are pushed apart, once down and
-    once up: the mean of two placements that respect all distances respects them too, and so do their maximum and
-    minimum, which bounds the height of the drawing.
+    like three consumers, to place a node between its inputs, as in a tree. Then rows are moved apart, once down and
+    once up. The mean of two placements that satisfy all minimum distances also satisfies them, and so do their maximum
+    and minimum, which are used to limit the height of the drawing.
     """
     row, shift = _form_rows(graph)
     count = max(row, default=-1) + 1
@@ -102,7 +103,7 @@ def settle_heights(graph: LayeredGraph, gap: float, iterations: int) -> list[flo
 
 
 def _form_rows(graph: LayeredGraph) -> tuple[list[int], list[float]]:
-    """Return the row of each vertex, and its offset below the row's y: 0 unless port offsets are given."""
+    """Return the row of each vertex, and its vertical offset from the row's y, which is 0 without port offsets."""
     row, offset = [-1] * len(graph.rank), [0.0] * len(graph.rank)
     count = 0
     for column in graph.columns:
@@ -122,7 +123,7 @@ def _form_rows(graph: LayeredGraph) -> tuple[list[int], list[float]]:
 def _row_distances(
     graph: LayeredGraph, row: list[int], shift: list[float], count: int, gap: float
 ) -> list[dict[int, float]]:
-    """Return, for each row, the rows directly below it and their minimum distances."""
+    """Return, for each row, a dict of the rows directly below it and their minimum distances."""
     distances: list[dict[int, float]] = [{} for _ in range(count)]
     for column in graph.columns:
         for upper, lower in pairwise(column):
@@ -134,7 +135,7 @@ def _row_distances(
 
 
 def _row_pulls(graph: LayeredGraph, row: list[int], shift: list[float], count: int) -> list[list[tuple[int, float]]]:
-    """Return, for each row, the rows linked to it and the distances below it at which the links are level."""
+    """Return, for each row, the linked rows, each with the distance from it at which the link would be level."""
     pulls: list[list[tuple[int, float]]] = [[] for _ in range(count)]
     links = [(graph.feeder[edge], target, graph.arrival[edge]) for edge, (_, target) in enumerate(graph.edges)]
     links += [(start, end, 0.0) for lane in graph.lane for start, end in pairwise(lane)]
@@ -148,7 +149,7 @@ def _row_pulls(graph: LayeredGraph, row: list[int], shift: list[float], count: i
 
 
 def _average_pull(pulls: list[tuple[int, float]], y: list[float]) -> float:
-    """Return the y at which the links of a row are level on average.
+    """Return the mean of the y coordinates at which the links of a row would be level.
 
     It does not use `sum`, whose rounding changed in Python 3.12.
     """
@@ -161,9 +162,9 @@ def _average_pull(pulls: list[tuple[int, float]], y: list[float]) -> float:
 def _row_bounds(
     graph: LayeredGraph, row: list[int], shift: list[float], distances: list[dict[int, float]], order: list[int]
 ) -> tuple[list[float], list[float]]:
-    """Return the minimum and maximum y of each row, with enough room to centre nodes and little more.
+    """Return the minimum and maximum y of each row, which leave enough space to centre nodes.
 
-    Beside a box with given ports, which may be tall, other boxes may use its full height.
+    Boxes may use the full height of the tallest box whose ports have fixed offsets.
     """
     tallest_half = max(
         (half for node, half in enumerate(graph.half_height[: graph.nodes]) if _has_fixed_ports(graph, node)),
@@ -187,7 +188,7 @@ def _has_fixed_ports(graph: LayeredGraph, node: int) -> bool:
 
 
 def _top_down(distances: list[dict[int, float]]) -> list[int]:
-    """Return all rows in top-down order. Level links never cross, so "above" has no cycles."""
+    """Sort the rows topologically from top to bottom. There are no cycles, since level links do not cross."""
     in_degree = [0] * len(distances)
     for lowers in distances:
         for lower in lowers:
@@ -202,7 +203,7 @@ def _top_down(distances: list[dict[int, float]]) -> list[int]:
 
 
 def _push_down(distances: list[dict[int, float]], order: list[int], targets: list[float]) -> list[float]:
-    """Return the smallest y coordinates that are not above `targets` and respect all distances."""
+    """Return the smallest y coordinates that are at least `targets` and satisfy all minimum distances."""
     y = targets.copy()
     for block in order:
         for lower, distance in distances[block].items():
@@ -211,7 +212,7 @@ def _push_down(distances: list[dict[int, float]], order: list[int], targets: lis
 
 
 def _push_up(distances: list[dict[int, float]], order: list[int], targets: list[float]) -> list[float]:
-    """Return the largest y coordinates that are not below `targets` and respect all distances."""
+    """Return the largest y coordinates that are at most `targets` and satisfy all minimum distances."""
     y = targets.copy()
     for block in reversed(order):
         y[block] = min([y[block], *(y[lower] - distance for lower, distance in distances[block].items())])

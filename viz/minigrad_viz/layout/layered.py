@@ -1,4 +1,4 @@
-"""Lay out a computation graph in columns: time flows to the right, and straight lines are preferred.
+"""Lay out a computation graph in columns, from left to right, with preference for straight lines.
 
 The layered method of Sugiyama, Tagawa and Toda (1981), in five steps:
 
@@ -29,10 +29,10 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The positions of boxes and edges, in the unit of the sizes: x to the right, y down, (0, 0) the top left corner.
+    """The positions of boxes and edges, in the unit of the sizes, relative to the top left corner, with y downwards.
 
-    `centers` are the centres of the boxes and `ranks` their columns, by node. `routes` are, by edge, the points from
-    the source's right side to the target's left side; a route is level inside columns and slants only between them.
+    `centers` contains the centre of each box, and `ranks` its column. `routes` contains the points of each edge, from
+    the source's right side to the target's left side; a route is horizontal inside columns and slants between them.
     """
 
     width: float
@@ -47,10 +47,12 @@ def layout(
 ) -> Layout:
     """Lay out nodes 0, 1, ... with boxes of `sizes` (width, height), connected by `edges` (from, to).
 
-    Nodes are in tape order, so an edge leads to a larger index. The edges into one node are its inputs, in slot order;
-    they arrive at separate ports from top to bottom, and may repeat, as in a*a. Columns are `gap_x` apart, the boxes of
-    a column `gap_y`. Coordinates are rounded to 0.01. Raises ValueError for an edge that does not point forward or
-    names a missing node, and for a size that is negative or not finite.
+    Nodes are in tape order, so that the target of an edge has a larger index than its source. The edges to one node are
+    its inputs, in slot order; they end at separate ports from top to bottom, and may repeat, as in a*a. The distance
+    between columns is `gap_x`, and between the boxes of a column `gap_y`. Coordinates are rounded to 0.01.
+
+    Raises ValueError for an edge that does not point forward or whose node does not exist, and for a size that is
+    negative or not finite.
 
     >>> layout([(40, 30), (40, 30)], [(0, 1)]).routes
     [[(40.0, 15.0), (88.0, 15.0)]]
@@ -75,7 +77,7 @@ def check_sizes(sizes: Sequence[Point]) -> None:
 
 
 def compute_layout(sizes: Sequence[Point], edges: Edges, gap_x: float, gap_y: float, ports: Ports) -> Layout:
-    """Lay out as `layout` does, but without checks and rounding; routes may have redundant points on level segments."""
+    """Compute the `layout` without checks and rounding. Routes may have redundant points on horizontal segments."""
     rank, depth = rank_nodes(len(sizes), edges, ports)
     graph = split_into_links(edges, rank, depth, ports, max(MAX_DUMMIES, len(sizes)))
     sweeps, swap_steps, iterations = _effort(graph)
@@ -86,14 +88,14 @@ def compute_layout(sizes: Sequence[Point], edges: Edges, gap_x: float, gap_y: fl
     return _route_edges(graph, sizes, settle_heights(graph, gap_y, iterations), gap_x, gap_y)
 
 
-MAX_DUMMIES = 20_000  # maximum dummy vertices, or one per node if more; longer edges are drawn without dummies
+MAX_DUMMIES = 20_000  # Maximum number of dummies, or the number of nodes if larger. Other edges have none.
 
 
 def _effort(graph: LayeredGraph) -> tuple[int, tuple[int, ...], int]:
     """Return iteration counts, which decrease with the size of the graph to keep layout within its time budget.
 
-    They are the number of sweeps from each start; for each start, the number of steps of `_swap_neighbours` per vertex;
-    and the number of iterations of `settle_heights`.
+    The counts are the number of sweeps from each initial order, the number of steps of `_swap_neighbours` per vertex
+    for each initial order, and the number of iterations of `settle_heights`.
     """
     work = len(graph.rank) + sum(map(len, graph.incoming)) + 1
     if work > 40_000:
@@ -102,7 +104,7 @@ def _effort(graph: LayeredGraph) -> tuple[int, tuple[int, ...], int]:
 
 
 def _route_edges(graph: LayeredGraph, sizes: Sequence[Point], y: list[float], gap_x: float, gap_y: float) -> Layout:
-    """Place the columns from left to right, with the top at 0, and route each edge along its lane."""
+    """Place the columns from left to right, route each edge along its lane, and return the `Layout`."""
     column_sides, right = [], -gap_x
     for column in graph.columns:
         left = right + gap_x
@@ -114,7 +116,7 @@ def _route_edges(graph: LayeredGraph, sizes: Sequence[Point], y: list[float], ga
     express_y = {wire: top - gap_y * (1 + 0.6 * at) for at, wire in enumerate(express)}
     top = min(express_y.values(), default=top)
     x = [sum(column_sides[graph.rank[node]]) / 2 for node in range(graph.nodes)]
-    outlet_y = [y[vertex] + offset for vertex, offset in zip(graph.owner, graph.leave_offset, strict=True)]  # by outlet
+    outlet_y = [y[vertex] + offset for vertex, offset in zip(graph.owner, graph.leave_offset, strict=True)]
     bends = [_lane_bends(graph, lane, column_sides, outlet_y) for lane in graph.lane]
     routes = []
     for edge, (source, target) in enumerate(graph.edges):
@@ -141,7 +143,7 @@ def _route_edges(graph: LayeredGraph, sizes: Sequence[Point], y: list[float], ga
 def _lane_bends(
     graph: LayeredGraph, lane: list[int], column_sides: list[Point], outlet_y: list[float]
 ) -> tuple[list[Point], list[int]]:
-    """Return the points between which a lane slants, and how many of them precede each of its outlets."""
+    """Return the endpoints of the slanting segments of a lane, and the number of them before each of its outlets."""
     points: list[Point] = []
     counts = [0]
     for start, end in pairwise(lane):
@@ -155,7 +157,7 @@ def _lane_bends(
 
 
 def simplify_route(points: list[Point]) -> list[Point]:
-    """Round points to 0.01, and drop points that repeat or lie in the middle of a level segment."""
+    """Round points to 0.01, and remove duplicates and the inner points of horizontal segments."""
     simplified: list[Point] = []
     for x, y in points:
         point = (round(x, 2), round(y, 2))

@@ -1,8 +1,8 @@
-"""Lay out a graph with open blocks: nested frames around their parts.
+"""Lay out a graph with open blocks, which are drawn as nested frames around their parts.
 
-An open block is laid out first, by itself, and then becomes one box of the enclosing layout. A value crosses the border
-of a block at a port: on the left to enter, on the right to leave. It has one port regardless of the number of its uses.
-In the layout of the block the ports are fixed boxes of size 0, ordered to reduce crossings, and edges outside follow
+An open block is laid out separately, and is then a single box of the enclosing layout. A value crosses the border of a
+block at a port: at an entry on the left, or at an exit on the right. It has one port regardless of the number of its
+uses. In the layout of the block the ports are boxes of size 0, ordered to reduce crossings, and edges outside follow
 this order.
 
 A *hop* is the part of an edge inside one frame: from a part or an entry to a part or an exit. Edges with the same value
@@ -19,17 +19,17 @@ __all__ = ["Nested", "nest"]
 
 Edges = Sequence[tuple[int, int]]
 Box = tuple[float, float, float, float]
-_ROOT = -1  # the frame of items in no block: the entire drawing
-_PORT = -2  # start of a hop that begins at an entry of its frame, or end of a hop at an exit
+_ROOT = -1  # pseudo-block of the entire drawing, which contains the items outside of blocks
+_PORT = -2  # start of a hop at an entry of its frame, or end of a hop at an exit
 
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """The positions of boxes and edges, in the unit of the sizes: x to the right, y down, (0, 0) the top left corner.
+    """The positions of boxes and edges, in the unit of the sizes, relative to the top left corner, with y downwards.
 
-    `boxes` are, by item, (left, top, width, height); `depths` are the numbers of frames around the items. `routes` are,
-    by edge, the points from the source's right side to the target's left side, through the ports of all frames between
-    them: level inside columns, slanting only between them.
+    `boxes` contains (left, top, width, height) of each item, and `depths` the number of frames around it. `routes`
+    contains the points of each edge, from the source's right side to the target's left side, through the ports of all
+    frames between them; a route is horizontal inside columns and slants between them.
     """
 
     width: float
@@ -49,15 +49,15 @@ def nest(
     padding: float = 12.0,
     ports: Ports | None = None,
 ) -> Nested:
-    """Lay out items 0, 1, ..., where item i is inside item ``outer[i]``, or in none if that is -1.
+    """Lay out items 0, 1, ..., where item i is inside item ``outer[i]``, or outside of all items if that is -1.
 
     An item that contains others is an open block, drawn as a frame. Its size is that of its header, the strip on top in
     which nothing else is drawn; the frame is at least that wide. The size of any other item is that of its box. A block
     precedes its parts. `edges` (from, to) connect items that are not frames; the edges into one item are its inputs, in
     slot order. Of `ports`, only `wires`, `leave_offset` and `arrive_offset` are used. Coordinates are rounded to 0.01.
 
-    Raises ValueError for an item that precedes its block, for an edge that ends at a frame or at no item, for edges
-    that form a cycle between blocks, and for sizes as `layout` does.
+    Raises ValueError for an item that precedes its block, for an edge to or from a frame or a missing item, for edges
+    that form a cycle between blocks, and for a size that is negative or not finite.
 
     >>> result = nest([(40.0, 30.0), (60.0, 18.0), (40.0, 30.0)], [-1, -1, 1], [(0, 2)])
     >>> result.boxes[1], result.boxes[2]
@@ -79,17 +79,17 @@ def nest(
 
 class _Hop(NamedTuple):
     wire: int
-    start: int  # the part where it starts, or _PORT
-    end: int  # the part where it ends, or _PORT
-    edge: int  # one of its edges; the only one if it ends at an item that is not a frame
+    start: int  # part at which the hop starts, or _PORT
+    end: int  # part at which the hop ends, or _PORT
+    edge: int  # an edge that contains the hop; the only one if the end is an item other than a frame
 
 
 @dataclass(slots=True)
 class _Frame:
     """An open block. The nodes of its layout are its entries, followed by its parts and its exits."""
 
-    parts: list[int] = field(default_factory=list)  # its direct items, in tape order
-    node_of_part: dict[int, int] = field(default_factory=dict)  # by part
+    parts: list[int] = field(default_factory=list)  # items directly inside the block, in tape order
+    node_of_part: dict[int, int] = field(default_factory=dict)  # index of each part in the layout
     hops: list[_Hop] = field(default_factory=list)
     # Maps (wire, start, end) to the index of the hop that edges share.
     shared_hops: dict[tuple[int, int, int], int] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class _Frame:
 
 
 def _open_frames(outer: Sequence[int]) -> tuple[dict[int, _Frame], list[int]]:
-    """Return the frame of each open block, outer ones first, and the nesting depth of each item."""
+    """Return the frame of each open block, outer blocks first, and the nesting depth of each item."""
     frames = {_ROOT: _Frame()}
     depths: list[int] = []
     for item, block in enumerate(outer):
@@ -116,7 +116,7 @@ def _open_frames(outer: Sequence[int]) -> tuple[dict[int, _Frame], list[int]]:
     return frames, depths
 
 
-# -- Edges are split into hops ---------------------------------------------------------------------
+# -- Split edges into hops -------------------------------------------------------------------------
 
 
 def _split_edges(
@@ -151,7 +151,7 @@ def _split_edges(
 
 
 def _add_hop(frames: Mapping[int, _Frame], item: int, hop: _Hop, depth: int) -> int:
-    """Return the index of the hop in frame `item`; a new one unless it is shared."""
+    """Return the index of an existing equal hop in frame `item` if it can be shared; otherwise add the hop."""
     frame = frames[item]
     if hop.start == _PORT:
         frame.entries.setdefault(hop.wire, depth)
@@ -202,13 +202,13 @@ def _topological_order(inputs: Mapping[int, Iterable[int]]) -> list[int]:
     return order
 
 
-# -- Frames are laid out from the innermost outwards --------------------------------------------
+# -- Lay out the frames, from the innermost outwards --------------------------------------------
 
 
 def _layout_frame(
     frames: Mapping[int, _Frame], item: int, sizes: Sequence[Point], ports: Ports, gaps: tuple[float, float, float]
 ) -> None:
-    """Lay out the parts of a frame, after the frames inside it, and compute its size and the heights of its ports."""
+    """Lay out the parts of a frame whose inner frames are laid out, and set its size and the heights of its ports."""
     frame, (gap_x, gap_y, padding) = frames[item], gaps
     inputs: dict[int, list[int]] = {part: [] for part in frame.parts}
     for hop in frame.hops:
@@ -246,7 +246,7 @@ def _layout_frame(
 
 
 def _inner_ports(frames: Mapping[int, _Frame], frame: _Frame, ports: Ports) -> Ports:
-    """Return where the hops of a frame leave and arrive: at the ports of inner frames, or as specified by `ports`."""
+    """Return the ports of the hops of a frame, which are those of inner frames, or as specified by `ports`."""
     leave: list[float | None] = []
     arrive: list[float | None] = []
     for hop in frame.hops:
@@ -263,7 +263,7 @@ def _inner_ports(frames: Mapping[int, _Frame], frame: _Frame, ports: Ports) -> P
     return Ports([hop.wire for hop in frame.hops], leave, arrive, first, range(inside, inside + len(frame.exit_offset)))
 
 
-# -- The frames are combined ----------------------------------------------------------------
+# -- Combine the frames ---------------------------------------------------------------------
 
 
 def _place_items(sizes: Sequence[Point], outer: Sequence[int], frames: Mapping[int, _Frame]) -> list[Box]:
@@ -285,9 +285,9 @@ def _place_items(sizes: Sequence[Point], outer: Sequence[int], frames: Mapping[i
 
 
 def _join_hops(path: list[tuple[int, int]], frames: Mapping[int, _Frame]) -> list[Point]:
-    """Concatenate the hops of an edge into one route. Heights that differ by a rounding error are made equal.
+    """Concatenate the hops of an edge into one route, and equalise heights that differ by rounding errors.
 
-    If a title makes a frame wider than its contents, the edge continues level to the border.
+    If the header of a frame is wider than its contents, the edge continues horizontally to the border.
     """
     points: list[Point] = []
     for item, hop_index in path:

@@ -1,4 +1,4 @@
-"""Step 3 of `layout`: permute each column until few links cross."""
+"""Step 3 of `layout`: permute the vertices of each column to reduce the number of crossings."""
 
 from bisect import bisect_left
 from itertools import pairwise
@@ -9,12 +9,12 @@ __all__ = ["count_crossings", "order_columns"]
 
 
 def order_columns(graph: LayeredGraph, sweeps: int, swap_steps: tuple[int, ...]) -> None:
-    """Permute the columns to reduce crossings: sweep left and right alternately, and use the best order found.
+    """Permute each column to reduce crossings, by sweeping left and right alternately, and use the best order found.
 
     A vertex moves to the mean position of its neighbours, as in Sugiyama et al. (1981); then adjacent vertices are
-    swapped, as in Gansner et al. (1993). No single initial order suits all graphs: a traversal from the outputs has no
-    crossings for an expression tree, while tape order suits many equal samples. Each start ends after six sweeps
-    without progress.
+    swapped, as in Gansner et al. (1993). Two initial orders are tried: a traversal from the outputs, which has no
+    crossings for an expression tree, and tape order, which suits many equal samples. Sweeps from an initial order stop
+    after six sweeps without progress.
     """
     walk_order = _backward_walk(graph)
     results = []
@@ -51,10 +51,10 @@ def _backward_walk(graph: LayeredGraph) -> list[list[int]]:
 
 
 def count_crossings(graph: LayeredGraph) -> int:
-    """Count the pairs of links that cross, in O(E log V): Barth, Jünger and Mutzel (2002).
+    """Count the pairs of links that cross, in O(E log V), as in Barth, Jünger and Mutzel (2002).
 
-    If the origins of the links of a column are listed from top to bottom, port by port, each crossing is a pair in the
-    wrong order. So inputs of one node that arrive at each other's port also cross.
+    If the origins of the links to a column are listed in the order of their ports, from top to bottom, each inversion
+    is a crossing. Crossings between the inputs of one node are therefore also counted.
     """
     total = 0
     for left, right in pairwise(graph.columns):
@@ -65,7 +65,7 @@ def count_crossings(graph: LayeredGraph) -> int:
         )
         if origins == sorted(origins):
             continue
-        tree = [0] * (len(position) + 1)  # a Fenwick tree with the counts of the origins visited so far
+        tree = [0] * (len(position) + 1)  # Fenwick tree with the number of links from each origin so far
         for count, at in enumerate(origins):
             total += count
             index = at
@@ -79,7 +79,7 @@ def count_crossings(graph: LayeredGraph) -> int:
 
 
 def _positions_before(graph: LayeredGraph, fixed: list[int]) -> dict[int, list[int]]:
-    """Return, for each vertex linked to the previous column `fixed`, the sorted positions of its outlets there."""
+    """Map each vertex linked to the previous column `fixed` to the sorted positions of the outlets it is linked to."""
     ends: dict[int, list[int]] = {}
     at = 0
     for vertex in fixed:
@@ -91,7 +91,7 @@ def _positions_before(graph: LayeredGraph, fixed: list[int]) -> dict[int, list[i
 
 
 def _positions_after(graph: LayeredGraph, fixed: list[int]) -> dict[int, list[int]]:
-    """Return, for each vertex linked to the next column `fixed`, the sorted positions of its ports there."""
+    """Map each vertex linked to the next column `fixed` to the sorted positions of the ports it is linked to."""
     ends: dict[int, list[int]] = {}
     at = 0
     for vertex in fixed:
@@ -103,7 +103,7 @@ def _positions_after(graph: LayeredGraph, fixed: list[int]) -> dict[int, list[in
 
 
 def _sweep_columns(graph: LayeredGraph, is_leftward: bool, reverse_ties: bool, steps: int) -> None:
-    """Sort each column by its links into the previously sorted one; `reverse_ties` reverses ties."""
+    """Sort each column by the mean position of the links to the previously sorted column."""
     columns = graph.columns
     for at in range(len(columns) - 2, -1, -1) if is_leftward else range(1, len(columns)):
         column = columns[at]
@@ -121,7 +121,7 @@ def _sweep_columns(graph: LayeredGraph, is_leftward: bool, reverse_ties: bool, s
 
 
 def _assign_missing_keys(graph: LayeredGraph, column: list[int], key: dict[int, float]) -> None:
-    """Assign to each vertex without a key, such as a leaf, the key of its fellow inputs, or of the vertex above it."""
+    """Assign to each vertex without a key, such as a leaf, the mean key of its consumers' inputs, or the key above."""
     fellow_positions: dict[int, list[float]] = {}
     if len(key) < len(column):
         for vertex, at in key.items():
@@ -136,7 +136,7 @@ def _assign_missing_keys(graph: LayeredGraph, column: list[int], key: dict[int, 
 
 
 def _mean(values: list[float]) -> float:
-    """Return the mean, added in order, without `sum`: Python 3.12 changed its rounding, which would change drawings."""
+    """Return the mean. It does not use `sum`, whose rounding changed in Python 3.12."""
     total = 0.0
     for value in values:
         total += value
@@ -144,7 +144,7 @@ def _mean(values: list[float]) -> float:
 
 
 def _swap_neighbours(column: list[int], left: dict[int, list[int]], right: dict[int, list[int]], steps: int) -> None:
-    """Swap adjacent vertices if that removes crossings, stepping back after each swap."""
+    """Swap adjacent vertices if this reduces crossings, stepping back after each swap, in at most `steps` steps."""
     at = 0
     while at < len(column) - 1 and steps > 0:
         steps -= 1
@@ -159,5 +159,5 @@ def _swap_neighbours(column: list[int], left: dict[int, list[int]], right: dict[
 
 
 def _count_pairs_below(first: list[int], second: list[int]) -> int:
-    """Return the number of pairs in which the end in `first` is below the end in `second`; both are sorted."""
+    """Return the number of pairs of an element of `first` and a smaller element of `second`. Both lists are sorted."""
     return 0 if first[-1] <= second[0] else sum(bisect_left(second, end) for end in first)

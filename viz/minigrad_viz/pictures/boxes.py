@@ -1,4 +1,4 @@
-"""Blocks in a drawing: a stack of sheets with a summary for a closed block, a frame for an open one."""
+"""Blocks in a drawing: closed blocks are stacks of sheets with a summary, open blocks are frames."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from minigrad_viz.trace.visibility import Item, Wire
 
 __all__ = ["COLOURS", "SECOND_LINE_OFFSET", "SHAPES", "Frame", "Mention", "Stack", "make_block_parts"]
 
-_STACK_OFFSET = 6.0  # offset of the sheets behind a stack, in pixels
+_STACK_OFFSET = 6.0  # offset between the front and back of a stack, in pixels
 _MAX_LABEL_WIDTH = 250.0  # maximum width of a label, in pixels
-_MAX_MENTION_WIDTH = 170.0  # maximum width of the name in a mention, in pixels
+_MAX_MENTION_WIDTH = 170.0  # maximum width of the name in a `Mention`, in pixels
 SECOND_LINE_OFFSET = 16.0  # distance between the two lines of a name
-_MAX_LISTED_SHAPES = 3  # maximum shapes that are listed
+_MAX_LISTED_SHAPES = 3  # maximum number of shapes in a summary
 
 SHAPES = (
     ".mg .stack{{stroke-width:1}}.mg .hull{{stroke-width:1;stroke-dasharray:1 3;stroke-linecap:round}}"
@@ -38,7 +38,7 @@ COLOURS = (
 
 @dataclass(slots=True)
 class Frame:
-    """The frame of an open block, sized by the layout."""
+    """The frame of an open block, whose size is determined by the layout."""
 
     name: str
     tooltip: str
@@ -63,7 +63,7 @@ class Frame:
 
 @dataclass(slots=True)
 class Stack:
-    """The box of a closed block."""
+    """The box of a closed block, drawn as a stack of sheets."""
 
     name: str
     kind: str
@@ -74,25 +74,25 @@ class Stack:
     is_output: bool
     width: float
     qualified_name: str
-    """The name, prefixed with the names of the enclosing modules except the outermost."""
+    """The name with the names of the enclosing modules, except the outermost, as prefixes."""
     second_line: str = ""
-    """The second line of a long name."""
+    """The second line of a name that is too long for one line."""
     progress: tuple[float, float] | None = None
-    """At a moment, the fractions of computed operations and of complete gradients."""
+    """The fractions of computed operations and of complete gradients, if the drawing shows a moment."""
 
     @property
     def header_height(self) -> float:
-        """The height of its header."""
+        """The height of the header."""
         return HEADER_HEIGHT + (SECOND_LINE_OFFSET if self.second_line else 0.0)
 
     @property
     def height(self) -> float:
-        """The height without the sheets behind it."""
+        """The height of the front sheet."""
         return self.header_height + ROW_HEIGHT * len(self.rows) + (3 if self.progress is None else 18)
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height with the sheets behind it."""
+        """The width and height of all sheets."""
         return self.width + _STACK_OFFSET, self.height + _STACK_OFFSET
 
     def draw(self, x: float, y: float) -> str:
@@ -134,14 +134,14 @@ class Stack:
 
 @dataclass(slots=True)
 class Mention:
-    """A small card that refers to an item in an earlier row."""
+    """A small card that refers to an item in an earlier row of the drawing."""
 
     name: str
     tooltip: str
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height."""
+        """The width and height of the card."""
         return math.ceil(text_width(self.text, 11) + 18.0), 20.0
 
     @property
@@ -160,7 +160,7 @@ class Mention:
 
 
 def make_block_parts(trace: Trace, items: Sequence[Item], wires: Sequence[Wire]) -> dict[int, Stack | Frame]:
-    """Return the stacks and frames of a drawing, by item."""
+    """Return a dict that maps each block in `items` to its stack or frame."""
     contents = _block_contents(trace)
     incoming: dict[int, dict[int, None]] = {}
     outgoing: dict[int, dict[int, None]] = {}
@@ -179,7 +179,7 @@ def make_block_parts(trace: Trace, items: Sequence[Item], wires: Sequence[Wire])
 
 @dataclass(slots=True)
 class _BlockContents:
-    """The contents of a block, including nested blocks."""
+    """Statistics of a block, including its nested blocks."""
 
     op_counts: Counter[str]
     leaves: int
@@ -213,7 +213,6 @@ def _block_contents(trace: Trace) -> list[_BlockContents]:
 
 
 def _size_text(contents: _BlockContents) -> str:
-    """Return the numbers of operations and leaves in a block, as text."""
     ops, leaves = contents.op_counts.total(), contents.leaves
     parts = [(ops, "operation"), (leaves, "leaf")]
     words = {"operation": "operations", "leaf": "leaves"}
@@ -221,7 +220,7 @@ def _size_text(contents: _BlockContents) -> str:
 
 
 def _tooltip(trace: Trace, k: int, contents: _BlockContents) -> str:
-    """Return the tooltip of a block: its path, and its operations by descending count."""
+    """Return the tooltip of a block, with its path, its size, and its operations by descending count."""
     names = []
     block = k
     while block > 0:
@@ -235,7 +234,6 @@ def _tooltip(trace: Trace, k: int, contents: _BlockContents) -> str:
 
 
 def _parameter_text(module: ModuleInfo) -> str:
-    """Return the parameter count of a module as text; "" for none."""
     return f"{module.parameters:,} parameter{'' if module.parameters == 1 else 's'}" if module.parameters else ""
 
 
@@ -290,7 +288,7 @@ def _make_stack(
 
 
 def _qualified_name(trace: Trace, k: int) -> str:
-    """Return the name of a block qualified by its enclosing modules, for use outside of them."""
+    """Return the name of a block with the names of its enclosing modules, except the outermost, as prefixes."""
     name, k = trace.blocks[k].name, trace.blocks[k].outer
     while k > 0:
         ancestor, k = trace.blocks[k], trace.blocks[k].outer
@@ -300,7 +298,7 @@ def _qualified_name(trace: Trace, k: int) -> str:
 
 
 def _split_name(name: str) -> tuple[str, str]:
-    """Split a long name at a space into two lines of similar length; the second is "" for a short name."""
+    """Split a long name at a space into two lines of similar length. The second line of a short name is ""."""
     if text_width(name, 13, True) <= _MAX_LABEL_WIDTH or " " not in name:
         return fit(name, _MAX_LABEL_WIDTH, 13, True), ""
     middle = len(name) / 2
@@ -311,7 +309,7 @@ def _split_name(name: str) -> tuple[str, str]:
 
 
 def _values_text(trace: Trace, nodes: list[int]) -> str:
-    """Return the inputs or outputs of a block as text: a value, shapes, or a count."""
+    """Describe the inputs or outputs of a block by their shapes, by their value if single, or by their number."""
     tensors = [trace.tensors[node] for node in nodes if node in trace.tensors]
     if len(tensors) == len(nodes):
         shapes = Counter(format_shape(tensor.shape) for tensor in tensors)

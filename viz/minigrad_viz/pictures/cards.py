@@ -1,4 +1,4 @@
-"""Node cards: the name and formula of a node, and its value and gradient, heatmaps of both, or the error it raised."""
+"""Node cards, which show the name, formula, value and gradient of a node, or the error that it raised."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from minigrad_viz.trace.notation import escape, fit, format_float, formula_text,
 __all__ = ["HEADER_HEIGHT", "PADDING", "RING_OFFSET", "ROW_HEIGHT", "Card", "TensorHeatmaps", "make_card", "strip_path"]
 
 PADDING, HEADER_HEIGHT, ROW_HEIGHT = 9.0, 25.0, 20.0
-_MAX_HEADER_WIDTH = 210.0  # maximum width of a header, in pixels
-RING_OFFSET = 3.5  # distance of the second border of an output
+_MAX_HEADER_WIDTH = 210.0  # maximum width of the text in a header, in pixels
+RING_OFFSET = 3.5  # distance between the two borders of an output, in pixels
 
 
 @dataclass(slots=True)
 class TensorHeatmaps:
-    """The heatmaps of a tensor and its gradient, and the text in place of a missing one."""
+    """The heatmaps of a tensor and its gradient. Placeholders are shown in place of missing heatmaps."""
 
     width: int
     height: int
@@ -36,13 +36,13 @@ class TensorHeatmaps:
     grad_placeholder: str
     note: str
     max_magnitude: float
-    """The magnitude that has the full colour in both heatmaps."""
+    """The magnitude that is drawn in full colour in both heatmaps."""
     divider_x: float = 0.0
 
 
 @dataclass(slots=True)
 class Card:
-    """A card with its contents and the size that they need."""
+    """The card of a node, with its texts and heatmaps and its size."""
 
     kind: str
     tooltip: str
@@ -54,21 +54,21 @@ class Card:
     width: float
     height: float
     is_blocked: bool
-    """Whether gradients are blocked at the node, which is shown as a dashed border."""
+    """Whether gradients are blocked at the node. If so, the border is dashed."""
     has_alarm: bool
-    """Whether its border marks an alarm."""
+    """Whether the border has the alarm colour."""
     is_named: bool
     heatmaps: TensorHeatmaps | None = None
     state: str = ""
-    """The CSS classes at a moment: the state of the gradient, and "pale" before the node is computed."""
+    """The CSS classes of a card at a moment: the state of the gradient, and "pale" before the node is computed."""
     formula: Formula | str | None = None
-    """The formula that `rule` was formatted from."""
+    """The formula whose text is `rule`."""
     is_call: bool = False
-    """Whether the card shows a call of a captured step. If so, `grad` is the formula, and `value` the shape."""
+    """Whether the card shows a call of a captured step. If so, `grad` contains the formula and `value` the shape."""
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height, including the second border of an output."""
+        """The width and height, including the second border of an output."""
         ring = 2 * RING_OFFSET if "output" in self.kind else 0.0
         return self.width + ring, self.height + ring
 
@@ -79,7 +79,7 @@ class Card:
 
 @dataclass(slots=True)
 class _CardText:
-    """The texts of a card for its value and gradient, and the widths to reserve for them at any moment."""
+    """The texts of a card for its value and gradient, and their maximum widths over all moments."""
 
     value: str
     grad: str
@@ -92,9 +92,10 @@ class _CardText:
 
 
 def make_card(trace: Trace, index: int, contributions: int, moment: Moment | None = None) -> Card:
-    """Return the card of node `index`, in the final state or at a moment. Its gradient sums `contributions` terms.
+    """Return the card of node `index`, in the final state or at a moment.
 
-    At a moment, the card is large enough for the contents of every moment.
+    Its gradient is a sum of `contributions` terms. The card of a moment is large enough for the contents of every
+    moment.
     """
     node = trace.nodes[index]
     kind = f"{node.kind} output" if index in trace.outputs else node.kind
@@ -142,7 +143,6 @@ def make_card(trace: Trace, index: int, contributions: int, moment: Moment | Non
 
 
 def _final_text(trace: Trace, index: int, contributions: int) -> _CardText:
-    """Return the texts of a card in the final state."""
     sum_label = f"Σ{contributions}" if contributions > 1 and not trace.execution else ""
     has_alarm = trace.is_alarming(index) or trace.kinds[index] == "x"
     value, grad = ("", "") if has_heatmap(trace, index) else (format_value(trace, index), format_gradient(trace, index))
@@ -151,8 +151,7 @@ def _final_text(trace: Trace, index: int, contributions: int) -> _CardText:
 
 
 def _text_at_moment(trace: Trace, index: int, moment: Moment) -> _CardText:
-    """Return the texts of a card at a moment, as in the player: no value before it is computed, and the partial sum of
-    an incomplete gradient."""
+    """Return the texts of a card at a moment, without values not yet computed, and with partial sums of gradients."""
     is_computed, gradient, sums = moment.is_computed(index), moment.gradient(index), moment.timeline.gradients(index)
     count, is_tensor = gradient.of, has_heatmap(trace, index)
     sign = STATE_SIGNS.get(gradient.state, "")
@@ -173,7 +172,7 @@ def _text_at_moment(trace: Trace, index: int, moment: Moment) -> _CardText:
 
 
 def _call_card(trace: Trace, index: int, kind: str, tooltip: str, state: str) -> Card:
-    """Return the card of a call in a captured step: what it computes, its formula and its output shape."""
+    """Return the card of a call in a captured step, with the result's name, the formula and the output shape."""
     node, formula = trace.nodes[index], trace.formula(index, in_block=True)
     shape = format_shape(*trace.tensors[index][:2])
     name = fit(trace.title(index, 60, in_block=True), _MAX_HEADER_WIDTH, 13, True)
@@ -227,13 +226,12 @@ def _max_magnitude(moment: Moment, index: int) -> float:
 
 
 def _error_line(trace: Trace, index: int) -> str:
-    """Return the first line of the error message of a node."""
     messages = [note.text for note in trace.notes if note.node == index and note.kind == "error"]
     return (messages or [""])[0].partition("\n")[0]
 
 
 def _tooltip(trace: Trace, index: int, heatmaps: TensorHeatmaps | None) -> str:
-    """Return the full name, formula, value and gradient of a node, its attributes, scope and line."""
+    """Return the tooltip of a node: its full name, formula, value, gradient, attributes, scope and source line."""
     node = trace.nodes[index]
     formula = trace.formula(index, 60)
     head = node.name or trace.title(index)
@@ -287,7 +285,7 @@ def _constant_body(card: Card) -> str:
 
 
 def strip_path(width: float, top: float, bottom: float, radius: float) -> str:
-    """Return the path of a strip across a card, with rounded upper corners if `top` is 0, else lower ones."""
+    """Return the path of a strip across a card. Its upper corners are rounded if `top` is 0, else its lower corners."""
     w, r = width, radius
     if not top:
         return f"M0 {bottom:g}V{r:g}a{r:g} {r:g} 0 0 1 {r:g} -{r:g}H{w - r:g}a{r:g} {r:g} 0 0 1 {r:g} {r:g}V{bottom:g}z"
@@ -335,7 +333,6 @@ def _scalar_body(card: Card) -> str:
 
 
 def _call_body(card: Card) -> str:
-    """Return the body of a call's card, which shows its formula and output shape instead of values."""
     box = f'<rect class="box" width="{card.width:g}" height="{card.height:g}" rx="{_radius(card)}"'
     lines = [(card.grad, ""), (card.value, " dim")] if card.grad else [(card.value, " dim")]
     text_elements = [

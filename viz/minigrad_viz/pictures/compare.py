@@ -1,5 +1,6 @@
-"""A comparison of two runs of one graph, as SVG, HTML and text. Nodes that agree are pale; nodes that differ have a
-sign, a thick border and a colour; the first difference is flagged.
+"""Drawings of the comparison of two runs of one graph, as SVG, HTML and text.
+
+Nodes that agree are pale. Nodes that differ have a sign, a thick border and a colour. The first differences have flags.
 """
 
 from __future__ import annotations
@@ -32,16 +33,18 @@ from minigrad_viz.trace.visibility import Item, Wire
 
 __all__ = ["figure", "page", "render_comparison", "table", "text_alternative"]
 
-_MIN_WIDTH = 620.0  # minimum width, for the sentences above the drawing
+_MIN_WIDTH = 620.0  # minimum width of the drawing and the sentences above it, in pixels
 _LINE_HEIGHT = 18.0
-_MAX_ROWS = 60  # maximum rows of the tables
-_MAX_VALUE_LENGTH = 20  # maximum length of a value in a column
-_TEXT_COLUMNS, _VALUE_COLUMNS = (1, 2, 5, 8), (3, 4, 6, 7)  # left-aligned columns, columns of values
+_MAX_ROWS = 60  # maximum number of rows of a table
+_MAX_VALUE_LENGTH = 20  # maximum number of characters of a value in a column
+_TEXT_COLUMNS, _VALUE_COLUMNS = (1, 2, 5, 8), (3, 4, 6, 7)  # indices of left-aligned columns and of columns with values
 
 
 def render_comparison(differences: Differences, theme: Theme | None = None, with_captions: bool = True) -> Picture:
-    """Return the drawing in `theme`, None to follow the user's. If `with_captions`, the findings are written above
-    it."""
+    """Return the drawing, with the differences listed above it if `with_captions`.
+
+    If `theme` is None, the drawing follows the user's theme.
+    """
     scene = _open_scene(differences)
     width = max(scene.width, _MIN_WIDTH)
     captions, top = _captions(differences, width) if with_captions else ("", MARGIN)
@@ -81,7 +84,7 @@ def _open_scene(differences: Differences) -> Scene:
 
 
 def _item_part(differences: Differences, item: Item, part: Part) -> Part:
-    """Return the part that shows an item; a closed block counts the nodes in it that differ."""
+    """Return the comparison card of a node, or else `part`; a stack shows the number of nodes in it that differ."""
     if item.node >= 0:
         return make_comparison_card(differences, item.node)
     if not isinstance(part, Stack):
@@ -94,7 +97,6 @@ def _item_part(differences: Differences, item: Item, part: Part) -> Part:
 
 
 def _block_nodes(differences: Differences, block: int) -> set[int]:
-    """Return the nodes in a block, including those in nested blocks."""
     blocks = differences.common.blocks
     inner = {block}
     for k in range(block + 1, len(blocks)):
@@ -103,7 +105,7 @@ def _block_nodes(differences: Differences, block: int) -> set[int]:
     return {node for node, k in enumerate(differences.common.block) if k in inner}
 
 
-# --- arrows ----------------------------------------------------------------------------------------------------------
+# --- edges -----------------------------------------------------------------------------------------------------------
 
 
 def _wire_differs(differences: Differences, wire: Wire) -> bool:
@@ -114,7 +116,7 @@ def _wire_differs(differences: Differences, wire: Wire) -> bool:
 
 
 def _wire_label(differences: Differences, wire: Wire, target: Item) -> str:
-    """Return the label of a wire that differs: the sign, with the relative difference of a single gradient."""
+    """Return "≠" for a wire that differs, followed by the relative difference if it has a single gradient."""
     if not _wire_differs(differences, wire):
         return ""
     gaps = [differences.edges[edge] for edge in wire.edges if edge in differences.edges]
@@ -122,7 +124,7 @@ def _wire_label(differences: Differences, wire: Wire, target: Item) -> str:
 
 
 def _draw_scene(differences: Differences, scene: Scene) -> str:
-    """Return the frames, edges, labels and cards; edges that differ are drawn above the others."""
+    """Return the SVG of all frames, edges, labels and cards. Edges that differ are drawn above the others."""
     lines: dict[bool, list[str]] = {False: [], True: []}
     tips: dict[bool, list[str]] = {False: [], True: []}
     backgrounds, labels, frames, cards = [], [], [], []
@@ -157,14 +159,14 @@ def _draw_scene(differences: Differences, scene: Scene) -> str:
 
 
 def _label_svg(label: str, end: Point, y: float) -> tuple[str, str]:
-    """Return the background patch of a label, which hides the edge behind it, and the label."""
+    """Return the path of the background of a label, which hides the edge behind it, and the SVG of the label."""
     x, width = end[0] - 1.3 * ARROWHEAD_LENGTH - 5, text_width(label, 11, True)
     text = f'<text class="d ne" x="{format_coordinate(x)}" y="{format_coordinate(y + 3.9)}">{label}</text>'
     return f"M{format_coordinate(x + 3)} {format_coordinate(y - 6)}v12h-{format_coordinate(width + 6)}v-12z", text
 
 
 def _edge_tooltip(differences: Differences, wire: Wire) -> str:
-    """Return the tooltip of an edge: its local derivative and gradient in both runs."""
+    """Return the tooltip of an edge, with its local derivative in both runs and the difference of its gradients."""
     trace, edge = differences.common, wire.edges[0]
     names = trace.title(trace.operand[edge]), trace.title(trace.result[edge])
     local = [run.local[edge] for run in (differences.first, differences.second)]
@@ -182,7 +184,7 @@ def _edge_tooltip(differences: Differences, wire: Wire) -> str:
 
 
 def _captions(differences: Differences, width: float) -> tuple[str, float]:
-    """Return the headline and the findings, and the y at which the graph starts below them."""
+    """Return the SVG of the headline and the differences, and the y coordinate at which the graph starts below them."""
     parts, y = [], MARGIN + 8
     for line in wrap_text(differences.headline(), width, 15):
         parts.append(f'<text class="big" x="{MARGIN:g}" y="{y:g}">{escape(line)}</text>')
@@ -200,7 +202,7 @@ def _captions(differences: Differences, width: float) -> tuple[str, float]:
 
 
 def _legend(differences: Differences, scene: Scene, width: float, top: float) -> tuple[str, float]:
-    """Return the legend, and the y at which it ends."""
+    """Return the SVG of the legend, and the y coordinate at which it ends."""
     cards = [part for part in scene.parts if isinstance(part, ComparisonCard)]
     entries = ["first run | second run"]
     if differences.nodes:
@@ -227,12 +229,14 @@ def _legend(differences: Differences, scene: Scene, width: float, top: float) ->
     return "".join(text_elements), top + _LINE_HEIGHT * len(lines)
 
 
-# --- in a notebook, in a page, as text -------------------------------------------------------------------------------
+# --- HTML and text ---------------------------------------------------------------------------------------------------
 
 
 def figure(differences: Differences) -> str:
-    """Return an HTML fragment with the drawing as an image, which shrinks to 60% and then scrolls. A very wide drawing
-    is shown as an overview."""
+    """Return an HTML fragment with the drawing as an image.
+
+    The image shrinks with the page to at least 60%, and then scrolls. A very wide drawing is shown as an overview.
+    """
     svg, width, _ = render_comparison(differences)
     min_width = round(width * 0.6) if width <= OVERVIEW_WIDTH else 900
     encoded = base64.b64encode(svg.encode()).decode()
@@ -246,7 +250,7 @@ def figure(differences: Differences) -> str:
 
 
 def page(differences: Differences, theme: Theme | None = None) -> str:
-    """Return a page with the findings, the drawing and a table of both runs."""
+    """Return an HTML page with a list of the differences, the drawing, and a table of the values in both runs."""
     items = "".join(
         f'<li><b aria-hidden="true">!</b><span>{escape(finding)}</span></li>' for finding in differences.findings()
     )
@@ -274,7 +278,7 @@ _HEADERS = ("#", "name", "made by", "data, first", "data, second", "", "grad, fi
 
 
 def _value_table(differences: Differences) -> str:
-    """Return the table of all values in a page."""
+    """Return the HTML table of the values in both runs."""
     headers = "".join(
         f"<th scope='col' class='{'' if at in _TEXT_COLUMNS else 'r'}'>{head or '≠'}</th>"
         for at, head in enumerate(_HEADERS)
@@ -306,7 +310,7 @@ def _html_row(differences: Differences, node: int) -> str:
 
 
 def _heatmap_cell(stats: Mapping[str, Any], max_magnitude: float, label: str) -> str:
-    """Return a table cell with the heatmap of a tensor, on the scale of both runs, and its range."""
+    """Return a table cell with the heatmap of a tensor, on the common scale of both runs, and its range."""
     width, height = heat.heatmap_size(tuple(stats["shape"]), stats)
     return (
         f'<svg class="mg" role="img" aria-label="{escape(label)}" width="{width + 2}" height="{height + 2}">'
@@ -316,7 +320,7 @@ def _heatmap_cell(stats: Mapping[str, Any], max_magnitude: float, label: str) ->
 
 
 def table(differences: Differences) -> str:
-    """Return the text form: the headline, the findings, and the values of both runs in adjacent columns.
+    """Return the comparison as text: the headline, the differences, and the values of both runs in adjacent columns.
 
     Tensors with several elements are summarised on separate lines below their node, once if both runs agree.
     """
@@ -339,12 +343,12 @@ def table(differences: Differences) -> str:
 
 
 def _drop_long_values(row: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a row with the values that are too long for a column replaced by ""."""
+    """Replace values that are too long for a column by ""."""
     return tuple("" if at in _VALUE_COLUMNS and len(text) > _MAX_VALUE_LENGTH else text for at, text in enumerate(row))
 
 
 def _long_value_lines(full_row: tuple[str, ...], row: tuple[str, ...]) -> list[str]:
-    """Return the lines for the values that are too long for a column."""
+    """Return a line for each value that is too long for a column, or for both values if they are equal."""
     lines = []
     for first, mark in ((3, 5), (6, 8)):
         labelled_values = [(_HEADERS[at], full_row[at]) for at in (first, first + 1) if full_row[at] != row[at]]
@@ -355,7 +359,7 @@ def _long_value_lines(full_row: tuple[str, ...], row: tuple[str, ...]) -> list[s
 
 
 def _listed_nodes(differences: Differences) -> tuple[list[int], int]:
-    """Return the nodes to list and how many are left out. A large graph lists only (the first) nodes that differ."""
+    """Return the nodes to list, which in a large graph are the first that differ, and the number of nodes left out."""
     count = len(differences.common.kinds)
     if count <= _MAX_ROWS:
         return list(range(count)), 0

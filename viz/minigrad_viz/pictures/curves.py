@@ -1,4 +1,4 @@
-"""Edge routes as curves: horizontal segments, and S-curves between columns, as in `frontend/src/drawing/curves.js`."""
+"""Edge routes as curves, with S-curves between columns, as in `frontend/src/drawing/curves.js`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ _SAMPLES_PER_CURVE = 8  # samples per S-curve
 
 
 def format_coordinate(x: float) -> str:
-    """Format a coordinate with one decimal."""
+    """Format a coordinate with at most one decimal."""
     return f"{x:.1f}".removesuffix(".0")
 
 
 def curve_path(route: Sequence[Point], backward: bool = False) -> str:
-    """Return the path data of a route. The end with the arrowhead (with `backward`, the start) is inside the
-    arrowhead."""
+    """Return the SVG path data of a route, which ends inside the arrowhead.
+
+    If `backward`, the arrowhead is at the start.
+    """
     points = list(route)
     index, direction = (0, 1) if backward else (-1, -1)
     points[index] = (points[index][0] + direction * (ARROWHEAD_LENGTH - 1), points[index][1])
@@ -50,7 +52,7 @@ def curve_path(route: Sequence[Point], backward: bool = False) -> str:
 
 
 def arrowhead_path(end: Point, direction: int = 1, size: float = 1.0) -> str:
-    """Return the path of an arrowhead at `index`, which points right if `direction` is 1, left if -1."""
+    """Return the SVG path data of an arrowhead at `end`, which points right if `direction` is 1, left if -1."""
     return (
         f"M{format_coordinate(end[0])} {format_coordinate(end[1])}l{-direction * ARROWHEAD_LENGTH * size:g} "
         f"{-3.5 * size:g}v{7 * size:g}z"
@@ -58,7 +60,7 @@ def arrowhead_path(end: Point, direction: int = 1, size: float = 1.0) -> str:
 
 
 def y_at(route: Sequence[Point], x: float) -> float:
-    """Return the y of the curve at `x`."""
+    """Return the y coordinate of the curve of a route at `x`."""
     for (x0, y0), (x1, y1) in pairwise(route):
         if x > x1:
             continue
@@ -73,7 +75,7 @@ def y_at(route: Sequence[Point], x: float) -> float:
 
 
 def _s_curve_point(start: Point, end: Point, t: float) -> Point:
-    """Evaluate an S-curve, a cubic Bézier with both handles at the middle x, at t in [0, 1].
+    """Evaluate an S-curve, a cubic Bézier curve whose inner control points have the mean x, at t in [0, 1].
 
     y(t) = y0 + (y1 - y0) (3 t^2 - 2 t^3).
     """
@@ -82,7 +84,7 @@ def _s_curve_point(start: Point, end: Point, t: float) -> Point:
 
 
 def sample_curve(route: Sequence[Point]) -> list[Point]:
-    """Return points along the curve, from start to end."""
+    """Return points along the curve of a route, from start to end."""
     points = [route[0]]
     for start, end in pairwise(route):
         sample_count = 1 if start[1] == end[1] else _SAMPLES_PER_CURVE
@@ -92,7 +94,7 @@ def sample_curve(route: Sequence[Point]) -> list[Point]:
 
 
 def midpoint(route: Sequence[Point]) -> Point:
-    """Return the midpoint of the curve by arc length."""
+    """Return the midpoint, by arc length, of the curve of a route."""
     points = sample_curve(route)
     lengths = [math.dist(start, end) for start, end in pairwise(points)]
     remaining = sum(lengths) / 2

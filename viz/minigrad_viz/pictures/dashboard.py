@@ -1,5 +1,7 @@
-"""The training dashboard: the loss curve, the gradient flow of all layers over the steps, and a row per layer for one
-step, as SVG, HTML and text.
+"""The training dashboard, as SVG, HTML and text.
+
+It shows the loss curve, the gradient flow of all layers over the steps, and a row per layer with the statistics of one
+step.
 """
 
 from __future__ import annotations
@@ -21,16 +23,16 @@ __all__ = ["LayerRow", "TrainingView", "dashboard_text", "figure", "page", "rend
 
 Point = tuple[int, float]
 
-WIDTH = 840  # fits between the margins of a notebook without being scaled down
-_LEFT, _RIGHT, _TOP, _CURVE_HEIGHT = 58, 824, 44, 132  # box of the loss curve
+WIDTH = 840  # width in pixels, which fits into a notebook cell
+_LEFT, _RIGHT, _TOP, _CURVE_HEIGHT = 58, 824, 44, 132  # position and height of the loss curve
 _ROW_HEIGHT = 34
 _BINS, _TEXT_BINS = 28, 12
-_MAX_POINTS = 300  # maximum points of a curve
+_MAX_POINTS = 300  # maximum number of points of a curve
 _COLUMNS = {"layer": 16, "values": 146, "gradients": 310, "norm": 492, "update": 614, "dead": 758}
 _HISTOGRAM_WIDTH = 60  # width of a histogram
-_DEAD_BAR_WIDTH = 20  # width of a bar of dead units
-_MIN_DECADE, _DECADE_SPAN = -6.0, 6.0  # axis of update/weight, in decades
-_USUAL_DECADES = (-4.0, -2.0)  # usual range in healthy training: about 1e-3
+_DEAD_BAR_WIDTH = 20  # width of the bar for the fraction of dead units
+_MIN_DECADE, _DECADE_SPAN = -6.0, 6.0  # logarithmic axis of update/weight
+_USUAL_DECADES = (-4.0, -2.0)  # usual range of update/weight, around 1e-3
 _MAX_DEAD_FRACTION = 0.5  # fraction of dead units that triggers a warning
 
 SHAPES = (
@@ -48,18 +50,18 @@ COLOURS = (
 
 @dataclass
 class LayerRow:
-    """Measurements of a layer: samples of its outputs and their gradients, and statistics of its parameters."""
+    """A row of the dashboard: samples of a layer's outputs and their gradients, and statistics of its parameters."""
 
     name: str
     kind: str
     values: Any = None
     gradients: Any = None
     norms: list[Point] = field(default_factory=list)
-    """The norm of the gradient of its parameters at each measured step."""
+    """The norm of the parameters' gradient at each measured step."""
     update_ratio: float | None = None
-    """The norm of the last update of its parameters, divided by the norm of the parameters."""
+    """The norm of the parameters' last update, divided by the norm of the parameters."""
     dead_fraction: float | None = None
-    """The fraction of its units for which a ReLU, in or after the layer, outputs 0 for the entire batch."""
+    """The fraction of units for which a ReLU, in or after the layer, outputs 0 for the entire batch."""
 
 
 @dataclass
@@ -76,7 +78,7 @@ class TrainingView:
     hidden_count: int = 0
     """The number of layers that are not shown."""
     flow: Flow = field(default_factory=Flow)
-    """The gradients of the layers at each measured step."""
+    """The gradient norms of the layers at each measured step."""
 
     def summary(self) -> str:
         """Return a one-line summary."""
@@ -134,7 +136,7 @@ def _format_short(x: float | None) -> str:
 
 
 def _histogram(sample: Any, bins: int) -> tuple[float | None, float | None, list[int], int]:
-    """Return the minimum, the maximum, the bin counts between them, and the number of non-finite elements."""
+    """Return the minimum and maximum of a sample, its histogram between them, and its number of non-finite elements."""
     import numpy as np
 
     finite = sample[np.isfinite(sample)]
@@ -163,14 +165,14 @@ def figure(view: TrainingView) -> str:
 
 
 def page(view: TrainingView, theme: Theme | None = None) -> str:
-    """Return a page with the dashboard and its text form."""
+    """Return an HTML page with the dashboard and its text form."""
     picture = zoomable(render_dashboard(view, theme), WIDTH)
     text = f"<details><summary>As text</summary><pre>{escape(dashboard_text(view))}</pre></details>"
     return html_page(f"{view.model} · minigrad", f"<h1>{escape(view.summary())}</h1>{picture}{text}", theme)
 
 
 def render_dashboard(view: TrainingView, theme: Theme | None = None) -> str:
-    """Return the dashboard as SVG, in `theme`, or following the user's theme."""
+    """Return the dashboard as SVG. It follows the user's theme unless `theme` is given."""
     names, kinds = [layer.name for layer in view.layers], [layer.kind for layer in view.layers]
     flow_svg, flow_height = flow.draw_flow(view.flow, names, kinds, _TOP + _CURVE_HEIGHT + 34)
     top = _TOP + _CURVE_HEIGHT + 58 + (round(flow_height) + 12 if flow_height else 0)
@@ -281,7 +283,7 @@ def _loss_curve(view: TrainingView) -> str:
 
 
 def _downsample(points: Sequence[Point]) -> Iterator[tuple[float, float, float, float]]:
-    """Downsample a curve to at most `_MAX_POINTS` bins: yield the mean step, mean, minimum and maximum of each."""
+    """Yield the mean step, mean, minimum and maximum of at most `_MAX_POINTS` bins of a curve."""
     size = -(-len(points) // _MAX_POINTS)
     for start in range(0, len(points), max(size, 1)):
         chunk = points[start : start + size]
@@ -290,7 +292,7 @@ def _downsample(points: Sequence[Point]) -> Iterator[tuple[float, float, float, 
 
 
 def ticks(low: float, high: float, log_scale: bool) -> list[float]:
-    """Return round tick values between `low` and `high`; with `log_scale`, powers of ten.
+    """Return round tick values between `low` and `high`. With `log_scale` they are powers of ten.
 
     >>> ticks(0.0, 2.3, False), ticks(0.004, 3.0, True)
     ([0.0, 1.0, 2.0], [0.01, 0.1, 1.0])
@@ -354,7 +356,7 @@ def _histogram_svg(sample: Any, x: float, y: float, css_class: str) -> str:
 
 
 def _norm_sparkline(norms: Sequence[Point], x: float, y: float) -> str:
-    """Return a sparkline of a norm on a logarithmic scale, with its current value."""
+    """Return the SVG of a sparkline of a norm, on a logarithmic scale, with the current value."""
     finite_norms = [(step, math.log10(n)) for step, n in norms if 0 < n < math.inf]
     parts = []
     if finite_norms:
@@ -370,9 +372,9 @@ def _norm_sparkline(norms: Sequence[Point], x: float, y: float) -> str:
 
 
 def _update_axis(ratio: float, x: float, y: float) -> str:
-    """Return the update/weight ratio as a dot on an axis of six decades."""
+    """Return the SVG of the update/weight ratio, as a dot on a logarithmic axis of six decades."""
     width = 56
-    decade = math.log10(ratio) if ratio > 0 else _MIN_DECADE  # the minimum for 0 and NaN
+    decade = math.log10(ratio) if ratio > 0 else _MIN_DECADE  # 0 and NaN are drawn at the minimum.
     position = min(max(decade - _MIN_DECADE, 0.0), _DECADE_SPAN) / _DECADE_SPAN
     left, right = ((edge - _MIN_DECADE) / _DECADE_SPAN * width for edge in _USUAL_DECADES)
     is_usual = ratio == ratio and 10 ** (_USUAL_DECADES[0] - 1) <= ratio <= 10 ** (_USUAL_DECADES[1] + 1)

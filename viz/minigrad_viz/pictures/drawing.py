@@ -40,15 +40,15 @@ class Drawing:
     ) -> None:
         self.trace = trace
         self.state = state  # initial state of a player
-        self.blocks = blocks  # open blocks; None opens as many as remain legible
-        self.now = now  # the moment shown; None for the final state
+        self.blocks = blocks  # open blocks; if None, as many blocks are opened as the drawing can show legibly
+        self.now = now  # moment to show; None for the final state
 
     def svg(self, theme: Theme | None = None) -> str:
         """Return the drawing as SVG. It follows the user's light or dark theme unless `theme` is given."""
         return render_moment(self.trace, self.blocks, self.now, check_theme(theme)).svg
 
     def png(self, theme: Theme | None = None, scale: float | None = None, width: int | None = None) -> bytes:
-        """Return the drawing as PNG, `scale` times the size of the SVG (default: 2) or `width` pixels wide."""
+        """Return the drawing as PNG. Its size is `scale` (default: 2) times that of the SVG, or `width` pixels wide."""
         picture = render_moment(self.trace, self.blocks, self.now, check_theme(theme) or "light")
         if width is not None and scale is not None:
             raise ArgumentError(
@@ -62,7 +62,7 @@ class Drawing:
         return render_png(picture.svg, (max(1, round(picture.width * zoom)), max(1, round(picture.height * zoom))))
 
     def pdf(self, theme: Theme | None = None) -> bytes:
-        """Return the drawing as PDF for print: on a white page, without a border, with selectable text."""
+        """Return the drawing as PDF for print, without a border, and with selectable text."""
         css = _PAPER_CSS if check_theme(theme) != "dark" else ".mg .page{stroke:none}"
         return render_pdf(
             render_moment(self.trace, self.blocks, self.now, theme or "light", css), self.trace.sentence()
@@ -77,7 +77,7 @@ class Drawing:
         return table(self.trace, self.now)
 
     def html(self, theme: Theme | None = None) -> str:
-        """Return a self-contained page with the player, all values and the backward pass step by step."""
+        """Return a self-contained HTML page with the player and tables of all values and backward steps."""
         return page(self.trace, self.state, self.blocks, self.now, check_theme(theme))
 
     def json(self) -> str:
@@ -96,8 +96,10 @@ class Drawing:
         scale: float | None = None,
         width: int | None = None,
     ) -> None:
-        r"""Save the drawing to `path` in the format of its suffix: ``.svg``, ``.png``, ``.pdf``, ``.tex`` (TikZ),
-        ``.html``, ``.txt``, ``.json``, or ``.dot`` and ``.gv`` (Graphviz).
+        r"""Save the drawing to `path`, in the format of its suffix.
+
+        The suffixes are ``.svg``, ``.png``, ``.pdf``, ``.tex`` (TikZ), ``.html``, ``.txt``, ``.json``, and ``.dot`` or
+        ``.gv`` (Graphviz).
 
         `theme` is "light" or "dark"; by default SVG and HTML follow the user's theme and the other formats are light. A
         PNG is `scale` times the size of the SVG (default: 2) or `width` pixels wide. PNG and PDF need the extra
@@ -137,26 +139,27 @@ class Drawing:
 
 
 def draw(x: Any, *more: Any, expand: bool | Collection[str] | None = None, step: Any = None) -> Drawing:
-    """Draw the graph that ends in `x`, a Value, or in several: ``draw(y)``, ``draw(y, z)``, ``draw([y, z])``.
+    """Draw the graph of `x`, a Value, or of several Values: ``draw(y)``, ``draw(y, z)``, ``draw([y, z])``.
 
     Each node shows its name, formula, value and gradient (a dash before ``backward``); an edge shows its local
     derivative. A node is named by its label, or else by its module or variable. The graph is not modified.
 
-    For tensors, only leaves and small constants survive ``backward``; the other values are recomputed from them. A note
-    reports a leaf that was modified since, or a large constant that is missing; `mg.record` saves every value.
+    For tensors, only leaves and small constants are stored after ``backward``; the other values are recomputed from
+    them. A note reports a leaf that was modified since then, or a large constant that was freed; `mg.record` saves
+    every value.
 
     Module calls are blocks, titled by name and type, even without `mg.record`. ``draw(model, x)`` draws the forward
     pass of an `nn.Module` on `x`. `expand` selects the open blocks: True for all, False for none, or a list of names
-    such as "blocks.0". If the model raises, the drawing ends in the call that failed. A drawing wider than a page
-    wraps into rows; a small card refers to a node in an earlier row.
+    such as "blocks.0". If the model raises an error, the drawing ends with the call that failed. A drawing wider
+    than a page wraps into rows, in which small cards refer to nodes in earlier rows.
 
     ``draw(step)`` draws the last run of a step compiled by `mg.jit`: forward, backward and update, with the output
-    shapes of kernel calls. Compiled kernels are blocks, titled by what they compute; large steps have a block for each
-    module. Memory that the step overwrites keeps its name, with a prime.
+    shapes of kernel calls. Compiled kernels are blocks, titled by their results; large steps have a block for each
+    module. A value that the step overwrites keeps its name, with a prime.
 
-    With `step` the drawing shows a moment, as the player does: ``draw(y, step=5)`` is the state after 5 steps. It may
-    also be "start", "seed" (the start of the backward pass), "end", a node (when it is computed), or
-    ``(a, "backward")`` (when its gradient is complete), as in a `tour`.
+    With `step` the drawing shows a moment, as in the player: ``draw(y, step=5)`` shows the state after 5 steps. `step`
+    may also be "start", "seed" (the start of the backward pass), "end", a node (when it is computed), or
+    ``(a, "backward")`` (when the gradient of `a` is complete), as in a `tour`.
 
     Raises DTypeError unless `x` is a Value, a tensor or a model, ArgumentError for a model without an input, for a step
     of `mg.jit` that has not been called, and for a moment that does not exist.
@@ -188,11 +191,12 @@ def _moment_at(trace: Trace, indices: Mapping[Any, int], step: Any) -> Moment:
 
 
 def export(x: Any, path: str | os.PathLike[str], **options: Any) -> None:
-    """Save the graph of `x` to a file. `x` is a Value, a list of Values, a drawing or a player; for the formats and
-    options, see `Drawing.save`.
+    """Save the graph of `x`, a Value, a list of Values, a drawing or a player, to a file.
 
-    An ``.html`` page contains the player and needs no network. The page of a player opens in its current state, and a
-    URL that ends in ``#step=5`` opens at that step. Raises ArgumentError for an unsupported suffix.
+    `Drawing.save` describes the formats and options.
+
+    An ``.html`` page contains the player and works offline. The page of a player opens in the player's current state,
+    and a URL that ends in ``#step=5`` opens at that step. Raises ArgumentError for an unsupported suffix.
 
     >>> import minigrad as mg
     >>> import pathlib, tempfile
@@ -206,7 +210,7 @@ def export(x: Any, path: str | os.PathLike[str], **options: Any) -> None:
 
 
 def to_json(x: Any, *more: Any) -> str:
-    """Return the trace of `x`, one or several Values, as JSON; NaN and infinities are strings.
+    """Return the trace of one or several Values as JSON, in which NaN and infinities are strings.
 
     >>> import minigrad as mg
     >>> to_json(mg.Value(float("nan"), "a"))[:13]

@@ -12,7 +12,7 @@ from minigrad_viz.pictures.rendering import ALTERNATIVE_HINT
 
 __all__ = ["decode_png", "encode_gif", "encode_mp4", "make_palette"]
 
-_BT709 = "colorprim=bt709:transfer=bt709:colormatrix=bt709"  # the colour space that players assume
+_BT709 = "colorprim=bt709:transfer=bt709:colormatrix=bt709"  # x264 options of the colour space that players assume
 _GIF_TIME_BASE = Fraction(1, 100)  # the time base of GIF, in seconds
 
 
@@ -25,7 +25,7 @@ def decode_png(data: bytes) -> Any:
 
 
 def _make_frame(av: Any, pixels: Any, pts: int) -> Any:
-    """Return an array as a video frame with presentation timestamp `pts`, in the time base of its stream."""
+    """Convert an array to a video frame with presentation timestamp `pts`, in units of the stream's time base."""
     frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
     frame.pts = pts
     return frame
@@ -36,7 +36,7 @@ def _add_source(av: Any, graph: Any, width: int, height: int, format: str) -> An
 
 
 def make_palette(av: Any, stills: Sequence[Any]) -> Any:
-    """Return a palette of 256 colours for some stills, as a video frame."""
+    """Compute a palette of 256 colours for the given images, and return it as a video frame."""
     height, width = stills[0].shape[:2]
     graph = av.filter.Graph()
     source = _add_source(av, graph, width, height, "rgb24")
@@ -51,7 +51,7 @@ def make_palette(av: Any, stills: Sequence[Any]) -> Any:
 
 
 def _palette_filter(av: Any, palette: Any, width: int, height: int) -> tuple[Any, Any, Any]:
-    """Return a filter that quantises frames to a palette: its graph, which must stay alive, its source and its sink."""
+    """Create a filter that quantises frames to a palette. Return its graph, which must stay alive, source and sink."""
     graph = av.filter.Graph()
     source = _add_source(av, graph, width, height, "rgb24")
     colours = _add_source(av, graph, palette.width, palette.height, palette.format.name)
@@ -68,7 +68,7 @@ def _palette_filter(av: Any, palette: Any, width: int, height: int) -> tuple[Any
 def encode_gif(
     av: Any, frames: Iterator[tuple[Any, int]], size: tuple[int, int], palette: Any, fps: float, last_duration: int
 ) -> bytes:
-    """Encode frames as GIF. `palette` is a palette frame, `last_duration` the duration of the last frame, in frames."""
+    """Encode frames as GIF, with the palette of `make_palette`. The last image is shown for `last_duration` frames."""
     _graph, source, sink = _palette_filter(av, palette, *size)
     output, elapsed_frames = io.BytesIO(), 0
     with av.open(
@@ -86,7 +86,7 @@ def encode_gif(
 
 
 def encode_mp4(av: Any, frames: Iterator[tuple[Any, int]], size: tuple[int, int], fps: float) -> bytes:
-    """Encode frames as MP4 (H.264) at a constant frame rate, which all players support."""
+    """Encode frames as MP4 (H.264) at a constant frame rate, since all players support it."""
     output = io.BytesIO()
     with av.open(output, "w", format="mp4") as container:
         stream = container.add_stream("libx264", rate=Fraction(fps).limit_denominator(1000))

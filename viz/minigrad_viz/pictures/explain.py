@@ -1,4 +1,4 @@
-"""`explain`: the forward and backward arithmetic of one node, as text."""
+"""`explain`, which describes the computation of the value and gradient of a node as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from minigrad_viz.trace.positions import find_node, short_repr
 
 __all__ = ["Explanation", "explain"]
 
-_MAX_CONTRIBUTIONS, _EACH_END = 20, 5  # more than _MOST contributions are abbreviated to _EACH_END from each end
+_MAX_CONTRIBUTIONS, _EACH_END = 20, 5  # From a longer sum, only the first and last _EACH_END contributions are listed.
 
 
 class Explanation(str):
@@ -34,9 +34,9 @@ class Explanation(str):
 def explain(node: Any, of: Any = None) -> Explanation:
     """Explain how the value and gradient of `node` are computed: each contribution, upstream × local, and their sum.
 
-    The gradient is that of the result `of`, which was computed from `node`; by default, the last result in your
-    variables that was computed from `node`. With `of`, `node` may be a name. Raises ArgumentError if `of` does not
-    depend on `node`.
+    The gradient is that of the result `of`, which depends on `node`; by default, it is the last result among your
+    variables that depends on `node`. With `of`, `node` may be a name. Raises ArgumentError if `of` does not depend on
+    `node`.
 
     >>> import minigrad as mg
     >>> a, b = mg.Value(2.0, "a"), mg.Value(-3.0, "b")
@@ -66,7 +66,7 @@ def explain(node: Any, of: Any = None) -> Explanation:
 
 
 def _find_output(node: Any, namespaces: Namespaces) -> Any:
-    """Return the variable with the largest graph that contains `node`, or else `node` itself."""
+    """Return the variable whose graph contains `node` and is the largest, or `node` itself if there is none."""
     if not isinstance(node, Node):
         return node
     best, max_nodes, target = node, 0, get_node(node)
@@ -80,7 +80,7 @@ def _find_output(node: Any, namespaces: Namespaces) -> Any:
 
 
 def _forward_text(trace: Trace, index: int) -> str:
-    """Return ``y = a · b = 2.0 · (−3.0) = −6.0``, without repeated terms."""
+    """Return the computation of a node, such as ``y = a · b = 2.0 · (−3.0) = −6.0``, without repeated terms."""
     node, title = trace.nodes[index], trace.title(index)
     if node.op is None:
         return f"{title} = {_value_text(trace, index)}, a {node.kind}"
@@ -97,7 +97,7 @@ def _forward_text(trace: Trace, index: int) -> str:
 
 
 def _value_text(trace: Trace, index: int) -> str:
-    """Return the value of a node; for a tensor its shape, range and spread, or a note that its values were freed."""
+    """Format the value of a node, or a one-line summary of a tensor."""
     tensor = trace.tensors.get(index)
     if tensor is not None and tensor.array is None and trace.execution:
         return format_shape(tensor.shape, tensor.dtype)
@@ -105,14 +105,14 @@ def _value_text(trace: Trace, index: int) -> str:
 
 
 def _quantity_text(quantity: Any) -> str:
-    """Return a formatted float, or a one-line summary of an array."""
+    """Format a float, or a one-line summary of an array."""
     if quantity is None:
         return "values that are no longer available"
     return format_pretty(quantity) if isinstance(quantity, float) else format_summary(summary(quantity))
 
 
 def _backward_lines(trace: Trace, backward_pass: Pass, index: int) -> Iterator[str]:
-    """Yield the contributions of a backward pass to a node, and their sum."""
+    """Yield lines that describe the contributions to the gradient of a node, and their sum."""
     name = trace.title(index)
     gradient = f"∂{trace.title(backward_pass.root)}/∂{name}, the gradient of {name},"
     events = [event for event in backward_pass.steps if trace.edges[event.edge].operand == index]

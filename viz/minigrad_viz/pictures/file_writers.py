@@ -1,4 +1,4 @@
-"""Saving to files, in the format of the path's suffix."""
+"""Saving to a file, in the format of its suffix."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["FileWriter", "check_positive", "check_theme", "is_positive_int", "sa
 
 
 class FileWriter(NamedTuple):
-    """The writer of a file format: `write` returns the file's content and accepts the keyword arguments `options`."""
+    """The writer of a file format. `write` returns the content of the file, and accepts the keywords in `options`."""
 
     write: Callable[..., str | bytes]
     options: tuple[str, ...] = ()
 
 
 def save(path: Any, writers: Mapping[str, FileWriter], example: str, **options: Any) -> None:
-    """Write `path` with the writer for its suffix. Options that are None are not passed to the writer.
+    """Write the file `path` with the writer for its suffix. Options that are None are not passed to the writer.
 
     Raises ArgumentError for a suffix that is not in `writers` and for an option that its writer does not accept,
     DTypeError if `path` is not a path, MissingFileError if its directory does not exist. `example` is a valid call to
@@ -58,7 +58,6 @@ def check_theme(theme: Any) -> Theme | None:
 
 
 def is_positive_int(x: Any) -> bool:
-    """Return whether `x` is a positive integer."""
     return isinstance(x, int) and not isinstance(x, bool) and x > 0
 
 
@@ -70,7 +69,7 @@ def check_positive(x: Any, name: str) -> float:
 
 
 def save_view(view: Any, path: Any, example: str, theme: Theme | None) -> None:
-    """Save an object with methods ``svg``, ``html`` and ``text`` to `path`, as `save` does."""
+    """Save a view, with methods ``svg``, ``html`` and ``text``, to `path`. Raises the same errors as `save`."""
     writers = {
         ".svg": FileWriter(view.svg, ("theme",)),
         ".html": FileWriter(view.html, ("theme",)),

@@ -1,7 +1,7 @@
 """Animations of the forward and backward pass, as the player shows them: animated SVG, GIF and MP4.
 
-Each position is a still from `moments`; between two stills, a pill that shows the gradient moves backwards along an
-edge. typst rasterises the stills and `encoding` encodes the frames.
+Each position is a still image from `moments`. Between two stills of the backward pass, a pill with the gradient moves
+along an edge. typst rasterises the stills, and `encoding` encodes the frames.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ __all__ = ["Film", "film_positions", "film_writers", "make_film", "point_on"]
 
 Size = int | tuple[int, int]
 
-# Seconds, as in `pace` of frontend/src/panels/session.js.
+# Durations in seconds, as in `pace` of frontend/src/panels/session.js.
 _STEP_SECONDS, _MIN_STEP_SECONDS, _MAX_SECONDS = 0.8, 0.25, 59.0
-_TRAVEL_SECONDS = 0.6  # seconds that a pill moves along an edge; at most three quarters of a step
-_MAX_SCENE_WIDTH = 2400  # maximum width of a scene, in pixels, while blocks can be closed
-_MAX_WIDTH = 1920  # maximum default width, in pixels
-_MOTION_KEYFRAMES = 8  # keyframes of a moving pill in animated SVG
+_TRAVEL_SECONDS = 0.6  # maximum duration of the motion of a pill, in seconds
+_MAX_SCENE_WIDTH = 2400  # Width of a scene, in pixels, above which blocks are closed.
+_MAX_WIDTH = 1920  # maximum width, in pixels, if no size is given
+_MOTION_KEYFRAMES = 8  # number of intervals between the keyframes of a moving pill
 _FPS = 20
 _ANIMATION_CSS = (
     ".v{visibility:hidden}.v.e{visibility:visible}"
@@ -49,8 +49,8 @@ def film_positions(
 ) -> tuple[list[int], float]:
     """Return the positions to show from `start` to `stop`, and the seconds per position at speed 1.
 
-    The film lasts at most a minute, with the last position shown twice. A long film skips steps, and all steps inside a
-    closed block, one that is not in `open_blocks`.
+    The film lasts at most a minute, including the last position, which lasts twice as long. A long film skips steps,
+    and all steps inside a closed block, that is, a block that is not in `opened`.
     """
     stride = max(1, math.ceil((stop - start) * _MIN_STEP_SECONDS / _MAX_SECONDS))
     positions = [start]
@@ -70,7 +70,7 @@ def film_positions(
 
 
 def _closed_block(timeline: Timeline, position: int, opened: Collection[int]) -> int:
-    """Return the outermost closed block that contains the node of a position, or 0."""
+    """Return the outermost closed block that contains the node of a position, or 0 if there is none."""
     blocks, closed = timeline.trace.blocks, 0
     block = timeline.trace.block[timeline.at(position).node]
     while block > 0:
@@ -81,8 +81,10 @@ def _closed_block(timeline: Timeline, position: int, opened: Collection[int]) ->
 
 @dataclass
 class Film:
-    """A looping film of the stills of `stage` at `positions`, each shown for `step_seconds` seconds, the last twice as
-    long."""
+    """A looping film of the stills of `stage` at `positions`.
+
+    Each still is shown for `step_seconds` seconds, and the last for twice as long.
+    """
 
     stage: Stage
     positions: list[int]
@@ -95,11 +97,11 @@ class Film:
         return (len(self.positions) + 1) * self.step_seconds
 
     def moving_gradient(self, index: int) -> MovingGradient | None:
-        """Return the gradient that moves on the transition to still `index`; None if none does."""
+        """Return the gradient that moves in the transition to still `index`, or None if there is none."""
         return self.stage.moving_gradient(self.positions[index]) if index else None
 
     def svg(self, size: Size | None = None) -> str:
-        """Return SVG with CSS animations, which also run in an ``<img>``; where disabled, it shows the last still."""
+        """Return SVG with CSS animations, which also run in an ``<img>``. If disabled, the last still is shown."""
         slots = zip(*(self.stage.pieces(position) for position in self.positions), strict=True)
         rules: dict[str, str] = {}
         parts, pill_scale = [self._slot(slot, rules) for slot in slots], pill_scale_for(self.stage.scene)
@@ -114,7 +116,7 @@ class Film:
         return self.stage.document("".join(parts), self.theme, css, display_size).svg
 
     def _slot(self, slot: Sequence[str], rules: dict[str, str]) -> str:
-        """Return the distinct versions of one piece over all stills, each visible only during its stills."""
+        """Return the SVG of one piece of all stills. Each distinct version is visible only during its stills."""
         runs = [(piece, [at for at, _ in group]) for piece, group in groupby(enumerate(slot), key=lambda pair: pair[1])]
         if len(runs) == 1:
             return slot[0]
@@ -131,14 +133,14 @@ class Film:
         return f"{100 * seconds / self.duration:.3f}".rstrip("0").rstrip(".") + "%"
 
     def _visibility_keyframes(self, first: int, last: int) -> str:
-        """Return keyframes that are visible from still `first` until still `last`."""
+        """Return the CSS keyframes of an element that is visible from still `first` until still `last`."""
         start_percent, end_percent = self._percent(first * self.step_seconds), self._percent(last * self.step_seconds)
         before = "0%{visibility:hidden}" if first else ""
         after = "" if last == len(self.positions) else f"{end_percent}{{visibility:hidden}}"
         return f"{before}{start_percent}{{visibility:visible}}{after}"
 
     def _motion_keyframes(self, index: int, points: Sequence[Point]) -> str:
-        """Return keyframes that move a pill along `points`."""
+        """Return the CSS keyframes of a pill that moves along `points` in the transition to still `index`."""
         start, end = index * self.step_seconds, index * self.step_seconds + self.travel_seconds
         frames = []
         for k in range(_MOTION_KEYFRAMES + 1):
@@ -152,13 +154,13 @@ class Film:
 
     @property
     def travel_seconds(self) -> float:
-        """The duration of the motion of a pill, in seconds."""
+        """The duration of the motion of a pill, in seconds, at most three quarters of a step."""
         return min(_TRAVEL_SECONDS, 0.75 * self.step_seconds)
 
     # --- frames ---
 
     def fit_size(self, size: Size | None) -> tuple[int, int]:
-        """Return the (width, height) in pixels: `size`, or twice the size of the scene up to a limit."""
+        """Return the (width, height) in pixels. By default, it is twice the size of the scene, up to a limit."""
         scene_width, scene_height = self.stage.size
         if isinstance(size, tuple):
             return size
@@ -166,7 +168,7 @@ class Film:
         return width, max(1, round(width * scene_height / scene_width))
 
     def _frame_ranges(self, fps: float) -> list[tuple[int, int, int]]:
-        """Return for each still the indices of its first frame, first frame without motion, and end (exclusive).
+        """Return, for each still, the indices of its first frame, first frame without motion, and end (exclusive).
 
         Raises ArgumentError if a step is shorter than a frame.
         """
@@ -185,7 +187,7 @@ class Film:
         return ranges
 
     def frames(self, size: tuple[int, int], fps: float) -> Iterator[tuple[Any, int]]:
-        """Yield each frame, a uint8 array of shape (height, width, 3), and its duration in frames."""
+        """Yield images, uint8 arrays of shape (height, width, 3), each with the number of frames that show it."""
         for index, (first, motion_end, end) in enumerate(self._frame_ranges(fps)):
             still, gradient = self._render_still(index, size), self.moving_gradient(index)
             if gradient is not None:
@@ -203,13 +205,13 @@ class Film:
         return encoding.decode_png(render_png(picture.svg, size, THEMES[theme]["page"]))[..., :3]
 
     def _scale(self, size: tuple[int, int]) -> tuple[float, float, float]:
-        """Return the scale from scene to film pixels, and the left and top offsets of the scene."""
+        """Return the scale from scene to film coordinates, and the left and top offsets of the scene in pixels."""
         scene_width, scene_height = self.stage.size
         scale = min(size[0] / scene_width, size[1] / scene_height)
         return scale, (size[0] - scale * scene_width) / 2, (size[1] - scale * scene_height) / 2
 
     def _render_pill(self, text: str, size: tuple[int, int]) -> Any:
-        """Render the moving pill as an RGBA array."""
+        """Render a pill with the label `text` as an RGBA array."""
         scale = self._scale(size)[0]
         pill_scale = pill_scale_for(self.stage.scene)
         width, height = pill_scale * (pill_width(text) + 4), pill_scale * 24.0
@@ -220,7 +222,7 @@ class Film:
         return encoding.decode_png(render_png(picture.svg, (math.ceil(width * scale), math.ceil(height * scale))))
 
     def _blend(self, still: Any, pill_image: Any, point: Point, size: tuple[int, int]) -> Any:
-        """Return a copy of a still with the pill blended over it, centred at `point`."""
+        """Return a copy of a still with an alpha-blended pill, whose centre is at `point` of the scene."""
         scale, left, top = self._scale(size)
         height, width = pill_image.shape[:2]
         x = min(max(round(left + scale * point[0] - width / 2), 0), size[0] - width)
@@ -233,7 +235,7 @@ class Film:
     # --- encoded ---
 
     def gif(self, size: Size | None = None, fps: float = _FPS) -> bytes:
-        """Return the film as a looping GIF, in which a run of equal frames is merged into one longer frame."""
+        """Return the film as a looping GIF. Consecutive equal frames are merged into a single, longer frame."""
         if fps > 50:
             raise ArgumentError(
                 f"save: GIF supports at most 50 frames per second, but got fps = {fps:g}.\n  Save an MP4."
@@ -246,7 +248,7 @@ class Film:
             return encoding.encode_gif(av, self.frames(pixel_size, fps), pixel_size, palette, fps, end - motion_end)
 
     def _palette_stills(self) -> list[int]:
-        """Return the indices of a few stills, from which the palette is computed."""
+        """Return the indices of the stills from which the palette is computed."""
         count = len(self.positions)
         return sorted({0, count - 1, *range(0, count, max(1, count // 6))})
 
@@ -269,7 +271,7 @@ def make_film(
     stop: Any = None,
     theme: Theme | None = None,
 ) -> Film:
-    """Return the film of a trace from `start` to `stop`: positions as in a tour, or None for the first or last."""
+    """Return the film of a trace from `start` to `stop`, positions as in a tour, or None for the first or last."""
     speed = check_positive(speed, "speed")
     timeline = Timeline(trace)
     first, last = (
@@ -286,7 +288,7 @@ def make_film(
 
 
 def film_writers(trace: Trace, opened: Collection[int] | None, unit: Any, speed: float) -> dict[str, FileWriter]:
-    """Return the file writers of films, by suffix; `speed` is the default speed."""
+    """Return a dict that maps each suffix to a writer of films, with `speed` as the default speed."""
 
     def film(**options: Any) -> Film:
         return make_film(trace, opened, unit, **{"speed": speed, **options})
@@ -309,7 +311,7 @@ def film_writers(trace: Trace, opened: Collection[int] | None, unit: Any, speed:
 
 
 def _check_size(size: Any) -> Size | None:
-    """Return `size` if it is a width or a (width, height). Raises ArgumentError otherwise."""
+    """Return `size` if it is None, a width or a (width, height). Raises ArgumentError otherwise."""
     if size is None or is_positive_int(size):
         return None if size is None else int(size)
     if not isinstance(size, tuple | list) or len(size) != 2 or not all(map(is_positive_int, size)):
@@ -324,12 +326,12 @@ def _check_size(size: Any) -> Size | None:
 
 
 def _ease(t: float) -> float:
-    """Ease `t` in [0, 1] in and out (smoothstep)."""
+    """Map `t` in [0, 1] to the smoothstep function, which accelerates at the start and decelerates at the end."""
     return t * t * (3 - 2 * t)
 
 
 def point_on(points: Sequence[Point], fraction: float) -> Point:
-    """Return the point at a fraction `fraction`, 0 to 1, of the length of a polyline."""
+    """Return the point of a polyline at the fraction `fraction`, from 0 to 1, of its length."""
     lengths = [math.dist(start, end) for start, end in pairwise(points)]
     remaining = fraction * sum(lengths)
     for (start, end), length in zip(pairwise(points), lengths, strict=True):

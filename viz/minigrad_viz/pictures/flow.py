@@ -1,7 +1,7 @@
-"""Gradient flow as a heatmap, in SVG and text: a row per layer, a column per measured step, logarithmic colours.
+"""Heatmaps of gradient flow, in SVG and text, with a row per layer, a column per measured step, and a log scale.
 
 A cell is blank if nothing was measured, crossed if the gradient is not finite, and dashed if it is 0. An alarm is shown
-as a sign in the cell where it starts, and as a line of text below.
+as a sign in its first cell, and as a line of text below the heatmap.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = [
 ]
 
 _SHADES = len(FLOW["light"])
-_MAX_DECADES = 12  # maximum range of a scale, below the largest size; smaller sizes have the lowest colour
-_ROW_HEIGHT, _MAX_CELL_WIDTH = 19, 24.0  # height of a row, maximum width of a cell
-_SHADE_WIDTH = 28  # width of a shade in the legend
-_LEFT, _RIGHT = 146, 824  # left and right edges of the heatmap; the names are to its left
-_SIGN_RADIUS = 6.5  # radius
+_MAX_DECADES = 12  # maximum range of the colour scale; sizes below it have the lowest colour
+_ROW_HEIGHT, _MAX_CELL_WIDTH = 19, 24.0  # height of a row and maximum width of a cell, in pixels
+_SHADE_WIDTH = 28  # width of a shade in the legend, in pixels
+_LEFT, _RIGHT = 146, 824  # left and right edges of the heatmap, in pixels
+_SIGN_RADIUS = 6.5  # radius of the sign of an alarm, in pixels
 _LINE_HEIGHT = 18
-_MAX_NAMES = 4  # maximum layers that an alarm names
+_MAX_NAMES = 4  # maximum number of layers listed in the text of an alarm
 _MAX_TEXT_COLUMNS = 60
 _BARS = "▁▂▃▄▅▆▇█"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -51,28 +51,28 @@ COLOURS = "".join(f".mg .g{k}{{{{fill:{{flow{k}}}}}}}" for k in range(_SHADES)) 
 
 @dataclass(frozen=True)
 class Scale:
-    """A logarithmic scale between the powers of ten `low` and `height`."""
+    """A logarithmic scale from 10 to the power of `low` to 10 to the power of `high`."""
 
     low: int
     high: int
 
     def position(self, size: float) -> float:
-        """Return the position of a positive size, from 0 to 1."""
+        """Return the position of a positive size on the scale, from 0 to 1."""
         return min(max((math.log10(size) - self.low) / (self.high - self.low), 0.0), 1.0)
 
     def bin_index(self, size: float, steps: int) -> int:
-        """Return the index of a positive size among `steps` equal steps."""
+        """Return the index of the bin of a positive size, if the scale is divided into `steps` equal bins."""
         return min(int(self.position(size) * steps), steps - 1)
 
     @property
     def ticks(self) -> list[int]:
-        """The exponents of the ticks: all of them, or every n-th, starting at the highest."""
+        """The exponents of the ticks, either all or every n-th from the highest."""
         stride = -(-(self.high - self.low) // 6)
         return list(range(self.high, self.low - 1, -stride))[::-1]
 
 
 def make_scale(flow: Flow) -> Scale:
-    """Return a scale that covers all sizes, of at most 12 decades.
+    """Return a scale that includes the largest of the sizes in `flow`, and all others within 12 decades.
 
     >>> from minigrad_viz.trace.gradient_flow import StepMeasurement
     >>> flow = Flow()
@@ -101,7 +101,7 @@ def format_power(exponent: int) -> str:
 
 
 def summary_line(flow: Flow, names: Sequence[str]) -> str:
-    """Return a one-line summary; "" if nothing was measured."""
+    """Return a summary of the sizes and alarms; "" if nothing was measured."""
     if not flow.columns:
         return ""
     scale, count = make_scale(flow), sum(column.count for column in flow.columns)
@@ -112,7 +112,7 @@ def summary_line(flow: Flow, names: Sequence[str]) -> str:
 
 
 def alarm_lines(flow: Flow, names: Sequence[str]) -> list[str]:
-    """Return a line for each kind of alarm, in the order of their first occurrence."""
+    """Return a line of text for each kind of alarm, in the order of the first alarm of each kind."""
     alarms_by_kind: dict[str, list[Alarm]] = {}
     for alarm in flow.alarms:
         alarms_by_kind.setdefault(alarm.kind, []).append(alarm)
@@ -179,7 +179,7 @@ _ALARM_FORMATTERS: dict[str, Callable[[Sequence[Alarm], Sequence[str]], str]] = 
 
 
 def _column_text(flow: Flow) -> str:
-    """Return a description of a column."""
+    """Describe the steps that a column summarises."""
     if flow.every == 1:
         return "one column per measured step"
     return f"each column: maximum over {flow.every:,} measured steps"
@@ -189,7 +189,7 @@ def _column_text(flow: Flow) -> str:
 
 
 def text_lines(flow: Flow, names: Sequence[str]) -> list[str]:
-    """Return the heatmap as text in at most 60 columns, with bars for sizes."""
+    """Return the heatmap as text, with bars for sizes in at most 60 columns, and a line for each kind of alarm."""
     if not flow.columns:
         return []
     scale, rows = make_scale(flow), flow.rows()
@@ -232,8 +232,10 @@ def _bar(sizes: Sequence[float], scale: Scale) -> str:
 
 
 def draw_flow(flow: Flow, names: Sequence[str], kinds: Sequence[str], top: float) -> tuple[str, float]:
-    """Return the SVG of the heatmap with its header, legend and alarms, below y = `top`, and its height; ("", 0) if
-    nothing was measured. `names` are the paths of modules, `kinds` their classes."""
+    """Return the SVG of the heatmap with its header, legend and alarms, below y = `top`, and its height.
+
+    Return ("", 0) if nothing was measured. `names` are the paths of the modules, `kinds` their classes.
+    """
     if not flow.columns:
         return "", 0.0
     scale, rows = make_scale(flow), flow.rows()
@@ -266,7 +268,7 @@ def draw_flow(flow: Flow, names: Sequence[str], kinds: Sequence[str], top: float
 
 
 def _draw_cells(flow: Flow, rows: Sequence[int], scale: Scale, top: float, cell: float) -> str:
-    """Return the cells: a path of horizontal runs for each shade, with crosses and dashes above them."""
+    """Return the SVG of the cells. Adjacent cells with the same shade are merged, and each shade is a single path."""
     paths: dict[int, list[str]] = {}
     crosses, dashes = [], []
     for index, row in enumerate(rows):
@@ -301,7 +303,7 @@ def _shade(size: float | None, scale: Scale) -> int | str:
 
 
 def _crosses(x: float, y: float, width: float) -> str:
-    """Return the path of a row of crosses, of a legible size however narrow the cells are."""
+    """Return the path data of a row of crosses, whose size does not depend on the width of the cells."""
     height = _ROW_HEIGHT - 1
     count = max(1, round(width / height))
     side = width / count
@@ -313,7 +315,7 @@ def _crosses(x: float, y: float, width: float) -> str:
 
 
 def _draw_alarms(flow: Flow, names: Sequence[str], rows: Sequence[int], top: float, cell: float) -> str:
-    """Return a sign for each cell where an alarm starts."""
+    """Return the SVG of a sign in each cell in which an alarm starts."""
     alarms_by_cell: dict[tuple[int, int], list[Alarm]] = {}
     for alarm in flow.alarms:
         alarms_by_cell.setdefault((rows.index(alarm.row), flow.column_of(alarm.step)), []).append(alarm)
@@ -329,7 +331,7 @@ def _draw_alarms(flow: Flow, names: Sequence[str], rows: Sequence[int], top: flo
 
 
 def _draw_axis(flow: Flow, y: float, cell: float) -> str:
-    """Return tick labels with the steps of some columns, as many as fit."""
+    """Return the SVG of tick labels with the steps of at most six columns, without overlaps."""
     labels, last_right = [], -math.inf
     count = len(flow.columns)
     tick_columns = sorted({round(k * (count - 1) / 5) for k in range(6)})
@@ -345,7 +347,7 @@ def _draw_axis(flow: Flow, y: float, cell: float) -> str:
 
 
 def _legend(flow: Flow, scale: Scale, y: float) -> str:
-    """Return the legend: the colour scale, and the signs that occur."""
+    """Return the SVG of the legend, with the colour scale and the signs that occur."""
     sizes = [column.sizes.get(row) for column in flow.columns for row in flow.rows()]
     parts, x = [], float(_LEFT)
     if any(size and math.isfinite(size) for size in sizes):
@@ -365,7 +367,7 @@ def _legend(flow: Flow, scale: Scale, y: float) -> str:
 
 
 def _colour_scale(flow: Flow, scale: Scale, y: float) -> str:
-    """Return the colour scale, with powers of ten as ticks."""
+    """Return the SVG of the colour scale, with powers of ten as ticks."""
     parts = [
         f'<rect class="g{k}" x="{_LEFT + _SHADE_WIDTH * k}" y="{y - 10:g}" width="{_SHADE_WIDTH}" height="11"/>'
         for k in range(_SHADES)

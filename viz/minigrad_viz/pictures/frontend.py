@@ -1,6 +1,6 @@
-"""The JavaScript bundle of the player, which `make frontend` builds and which is committed.
+"""The JavaScript bundle of the player, which `make frontend` builds and which is in the repository.
 
-`module` is for notebooks; `script` is for pages, since browsers load no modules from ``file://``.
+`module` is for notebooks, and `script` for pages, since browsers do not load modules from ``file://``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _EXPORTS = re.compile(r"export\{([^{}]*)\};\s*\Z")
 
 @functools.cache
 def module() -> str:
-    """Return the ES module. ``mount`` mounts a player in an element, ``startAll`` in each figure with a trace."""
+    """Return the ES module. ``mount`` mounts a player in an element, ``startAll`` one in each figure with a trace."""
     return BUNDLE.read_text(encoding="utf-8")
 
 

@@ -38,7 +38,7 @@ def to_graphviz(x: Any, *more: Any) -> graphviz.Digraph:
 
 @explain_import_errors("to_graphviz", _ALTERNATIVE)
 def digraph(trace: Trace, moment: Moment | None = None) -> graphviz.Digraph:
-    """Return the Digraph of a trace, or of a moment of it, with a cluster for each block."""
+    """Return the Digraph of a trace, in the final state or at a moment, with a cluster for each block."""
     import graphviz
 
     check_package("graphviz", "to_graphviz", _ALTERNATIVE)
@@ -65,14 +65,14 @@ def digraph(trace: Trace, moment: Moment | None = None) -> graphviz.Digraph:
 
 
 def _label(*lines: str) -> Any:
-    """Return a label in which DOT interprets no backslash escapes, HTML or entities."""
+    """Join lines to a label in which DOT does not interpret backslash escapes, HTML or entities."""
     import graphviz
 
     return graphviz.nohtml("\\n".join(line.replace("\\", "\\\\").replace("&", "&amp;") for line in lines))
 
 
 def _cluster(trace: Trace, k: int) -> graphviz.Digraph:
-    """Return the subgraph of a block: a framed cluster, except for a run, which exists only to be collapsed."""
+    """Return the subgraph of a block. It has a frame unless the block is a run, which exists only to be collapsed."""
     import graphviz
 
     block = trace.blocks[k]

@@ -1,7 +1,7 @@
-"""Heatmaps as a few SVG paths: zero has the colour of the card, positive cells are green, negative ones magenta.
+"""Heatmaps as SVG paths. Zeros have the colour of the card, positive cells are green, and negative cells magenta.
 
-The value and the gradient of a node share one colour scale. Gradients are often much smaller, so the colour grows with
-the square root of the magnitude.
+The value and the gradient of a node share one colour scale. Gradients are often much smaller, so the shade is
+proportional to the square root of the magnitude.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ __all__ = [
     "standalone_svg",
 ]
 
-MAX_SIDE = 24  # maximum rows and columns; beyond that a cell shows the element of largest magnitude that it covers
-SHADES = 8  # per colour
-_ROUNDING = 1e-4  # rounding tolerance, in shades: see `arrays`
+MAX_SIDE = 24  # Maximum number of rows and of columns. A cell of a larger array shows its element of largest magnitude.
+SHADES = 8  # number of shades per colour
+_ROUNDING = 1e-4  # rounding tolerance, in shades (see `arrays`)
 
 SHAPES = ".mg .heat{{shape-rendering:crispEdges}}.mg .rim{{fill:none}}.mg .cross{{fill:none;stroke-width:1}}"
 COLOURS = (
@@ -38,7 +38,7 @@ COLOURS = (
 
 
 def heatmap_size(shape: tuple[int, ...], stats: Mapping[str, Any] | None) -> tuple[int, int]:
-    """Return the width and height of the heatmap of an array, in pixels, with its aspect ratio if legible."""
+    """Return the width and height in pixels of the heatmap of an array, with the array's aspect ratio if legible."""
     rows, cols = (stats["rows"], stats["cols"]) if stats else grid(shape)[:2]
     if not rows or not cols:
         return 40, 14
@@ -47,14 +47,17 @@ def heatmap_size(shape: tuple[int, ...], stats: Mapping[str, Any] | None) -> tup
 
 
 def max_magnitude(*summaries: Mapping[str, Any] | None) -> float:
-    """Return the largest magnitude in some summaries."""
+    """Return the largest magnitude in the summaries of several arrays."""
     ends = [short[end] for short in summaries if short for end in ("min", "max")]
     return max((abs(end) for end in ends if end is not None), default=0.0)
 
 
 class Cells(NamedTuple):
-    """The cells of a heatmap: for each shade, ("plus" or "minus", 1 to 8), the runs of its cells as (column, row,
-    length), and the (column, row) of each non-finite cell."""
+    """The cells of a heatmap.
+
+    `runs` maps each shade, ("plus" or "minus", 1 to 8), to its horizontal runs of cells as (column, row, length).
+    `crossed` contains the (column, row) of each non-finite cell.
+    """
 
     rows: int
     cols: int
@@ -63,7 +66,7 @@ class Cells(NamedTuple):
 
 
 def make_cells(stats: Mapping[str, Any], peak: float) -> Cells:
-    """Return the cells of a summary; the magnitude `peak` has the full colour."""
+    """Return the cells of the heatmap of a summary, in which the magnitude `peak` has the full colour."""
     cells = _downsample(stats)
     result = Cells(len(cells), len(cells[0]) if cells else 0, {}, [])
     for row, line in enumerate(cells):
@@ -83,8 +86,10 @@ def make_cells(stats: Mapping[str, Any], peak: float) -> Cells:
 def draw_heatmap(
     stats: Mapping[str, Any], x: float, y: float, width: int, height: int, peak: float | None = None
 ) -> str:
-    """Return the heatmap of a summary in a box. `peak`, by default the largest magnitude, has the full colour; cells
-    that are not finite are crossed."""
+    """Return the SVG of the heatmap of a summary, with its top left corner at (x, y).
+
+    The magnitude `peak`, by default the largest, has the full colour. Non-finite cells are crossed.
+    """
     rows, cols, runs, crossed = make_cells(stats, max_magnitude(stats) if peak is None else peak)
     parts = [f'<rect class="zero" width="{cols}" height="{rows}"/>'] if rows else []
     for (sign, shade), segments in sorted(runs.items()):
@@ -100,7 +105,7 @@ def draw_heatmap(
 
 
 def standalone_svg(stats: Mapping[str, Any], title: str) -> str:
-    """Return the heatmap as a separate SVG element, styled by the stylesheet of the page."""
+    """Return the heatmap as a separate SVG element, which uses the stylesheet of the page."""
     width, height = heatmap_size(tuple(stats["shape"]), stats)
     return (
         f'<svg class="mg" role="img" aria-label="{escape(title)}" width="{width + 2}" height="{height + 2}">'
@@ -109,8 +114,7 @@ def standalone_svg(stats: Mapping[str, Any], title: str) -> str:
 
 
 def _downsample(stats: Mapping[str, Any]) -> list[list[float]]:
-    """Return the cells, row by row, max-pooled by magnitude to at most `MAX_SIDE` per side, so that no outlier is
-    lost."""
+    """Return the rows of cells, max-pooled by magnitude to at most `MAX_SIDE` per side to preserve outliers."""
     rows, cols, cells = stats["rows"], stats["cols"], stats["cells"]
     factor = min(1.0, MAX_SIDE / max(rows, cols, 1))
     height, width = (max(1, round(side * factor)) if side else 0 for side in (rows, cols))
@@ -126,7 +130,7 @@ def _downsample(stats: Mapping[str, Any]) -> list[list[float]]:
 
 
 def _shade(x: float, peak: float) -> int | None:
-    """Return the shade from -8 to 8; None if `x` is not finite."""
+    """Return the shade of an element, from -8 to 8, or None if it is not finite."""
     if not math.isfinite(x):
         return None
     return int(math.copysign(math.floor(math.sqrt(abs(x / peak)) * SHADES + 0.5 + _ROUNDING), x)) if peak else 0

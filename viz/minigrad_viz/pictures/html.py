@@ -1,4 +1,4 @@
-"""Self-contained HTML: `page` for the player with tables of all nodes and backward steps, `figure` for notebooks.
+"""Self-contained HTML: a `page` with the player and tables of all nodes and backward steps, or a notebook `figure`.
 
 Without JavaScript, and in print, a page shows the static drawing in place of the player. `figure` embeds the drawing as
 an image, which is displayed even where scripts and inline SVG are stripped.
@@ -27,9 +27,9 @@ from minigrad_viz.trace.notation import escape, format_float, format_pretty, loc
 
 __all__ = ["figure", "page", "player_state", "to_html"]
 
-_MAX_ROWS = 400  # maximum rows of a table: half from its start, half from its end
-_MAX_EMBEDDED_NODES = 5000  # maximum nodes of a trace embedded in a notebook output; larger ones take megabytes
-_NODES_PER_TENSOR = 4  # a tensor counts as this many nodes because of its arrays
+_MAX_ROWS = 400  # maximum number of rows of a table; of a longer table the first and last rows are shown
+_MAX_EMBEDDED_NODES = 5000  # maximum number of nodes of a trace in a notebook output; larger traces take megabytes
+_NODES_PER_TENSOR = 4  # number of nodes to which a tensor is equivalent in size
 _MAX_EMBEDDED_LENGTH = 1 << 20  # maximum length, in characters, of an embedded trace
 _ZOOMS = (("fit", "Fit"), ("half", "50%"), ("full", "100%"), ("twice", "200%"))
 
@@ -49,7 +49,7 @@ def to_html(x: Any, *more: Any, path: str | os.PathLike[str] | None = None) -> s
     return text
 
 
-# --- for a notebook --------------------------------------------------------------------------------------------------
+# --- notebooks -------------------------------------------------------------------------------------------------------
 
 
 def figure(
@@ -58,11 +58,13 @@ def figure(
     blocks: Collection[int] | None = None,
     moment: Moment | None = None,
 ) -> str:
-    """Return an HTML fragment with the drawing as an image and the trace as data. `state` is the initial state of a
-    player, `blocks` are the open blocks, and `moment` is the moment to draw, None for the final state.
+    """Return an HTML fragment with the drawing as an image and the trace as data.
 
-    A drawing wider than the page shrinks to at least 60%, where its labels are still legible, and then scrolls. A still
-    larger one is shown as an overview whose caption explains how to zoom in.
+    `state` is the initial state of a player, `blocks` are the open blocks, and `moment` is the moment to draw, or None
+    for the final state.
+
+    A drawing wider than the page shrinks to at least 60%, at which its labels are still legible, and then scrolls. A
+    very wide drawing is shown as an overview whose caption explains how to zoom in.
     """
     svg, width, _ = render_moment(trace, blocks, moment)
     min_width = round(width * 0.6) if width <= OVERVIEW_WIDTH else 900
@@ -80,13 +82,13 @@ def figure(
 
 
 def _state_attribute(trace: Trace, state: Mapping[str, Any] | None) -> str:
-    """Return the attribute with the initial state of the player: that of a model, updated with `state`."""
+    """Return the HTML attribute with the initial state of the player: that of a model, updated with `state`."""
     state = {**(initial_state(trace) or {}), **(state or {})}
     return f' data-minigrad="{escape(json.dumps(state))}"' if state else ""
 
 
 def player_state(x: Any) -> dict[str, Any]:
-    """Return the initial state for the player of a page: the current state of `x`, a player or a drawing, or {}."""
+    """Return the initial state of a page's player, which is the state of `x` if it is a player or a drawing, or {}."""
     state = getattr(x, "state", None) if hasattr(x, "trace") else None
     return dict((state() if callable(state) else state) or {})
 
@@ -97,7 +99,7 @@ def _trace_script(trace: Trace, full: bool = False) -> str:
     return f'<script type="application/json" class="minigrad-trace">{escaped}</script>'
 
 
-# --- a page ----------------------------------------------------------------------------------------------------------
+# --- pages -----------------------------------------------------------------------------------------------------------
 
 
 def page(
@@ -107,8 +109,10 @@ def page(
     moment: Moment | None = None,
     theme: Theme | None = None,
 ) -> str:
-    """Return the page of a trace; `state` is the initial state of its player; the other arguments are as in
-    `render_moment`."""
+    """Return the HTML page of a trace.
+
+    `state` is the initial state of its player. The other arguments are those of `render_moment`.
+    """
     title = escape(", ".join(trace.title(index) for index in trace.outputs[:3]))
     title = f"A tour of {title} and its gradients" if trace.tours else title
     notes = "".join(f'<p class="note"><b aria-hidden="true">!</b> {escape(note.text)}</p>' for note in trace.notes)
@@ -148,7 +152,7 @@ def _viewport(picture: Picture) -> str:
 
 
 def _shown_indices(count: int) -> Iterator[int | None]:
-    """Yield the indices of the rows to show, with None in place of the rows left out."""
+    """Yield the indices of the rows to show of a table with `count` rows, with None in place of the rows left out."""
     if count <= _MAX_ROWS:
         yield from range(count)
     else:
@@ -158,7 +162,7 @@ def _shown_indices(count: int) -> Iterator[int | None]:
 
 
 def _table(title: str, headers: Sequence[str], rows: list[str]) -> str:
-    """Return a table that scrolls horizontally; a header that ends in < marks a right-aligned column."""
+    """Return an HTML table that scrolls horizontally. A header that ends in < denotes a right-aligned column."""
     cells = [f"<th scope='col'{' class=r' if head[-1] == '<' else ''}>{head.rstrip('<')}</th>" for head in headers]
     return (
         f"<div class='wide' tabindex='0' role='region' aria-label='{title}'><table><thead><tr>{''.join(cells)}</tr>"
@@ -167,7 +171,7 @@ def _table(title: str, headers: Sequence[str], rows: list[str]) -> str:
 
 
 def _table_rows(trace: Trace, make_row: Callable[[Trace, int], str], noun: str) -> list[str]:
-    """Return a row for each node; for a large graph, only for the first and last nodes."""
+    """Return the row of each node, or in a large graph only of the first and last nodes."""
     ellipsis_row = f'<tr><td colspan="6" class="dim">… {len(trace.nodes) - _MAX_ROWS:,} {noun} left out …</td></tr>'
     return [ellipsis_row if index is None else make_row(trace, index) for index in _shown_indices(len(trace.nodes))]
 
@@ -238,7 +242,7 @@ def _node_row(trace: Trace, index: int) -> str:
 
 
 def _cell(trace: Trace, index: int, column: int) -> str:
-    """Return the table cell for the value of a node (`column` = 0) or its gradient (1)."""
+    """Return the table cell with the value of a node if `column` is 0, or its gradient if it is 1."""
     array = trace.grads.get(index) if column else trace.tensors[index].array if index in trace.tensors else None
     if array is not None and has_heatmap(trace, index):
         return _tensor_cell(array)
@@ -246,7 +250,7 @@ def _cell(trace: Trace, index: int, column: int) -> str:
 
 
 def _tensor_cell(array: Any) -> str:
-    """Return the table cell of a tensor: its heatmap and a summary, or its value if it has a single element."""
+    """Return the table cell of a tensor, with its heatmap and a summary, or its value if it has a single element."""
     if array.size == 1:
         return format_pretty(float(array.reshape(-1)[0]))
     stats = summary(array)
@@ -255,7 +259,7 @@ def _tensor_cell(array: Any) -> str:
 
 
 def _backward_table(trace: Trace, backward_pass: Pass) -> str:
-    """Return the table of a backward pass, from one output to its leaves."""
+    """Return the table of the steps of a backward pass, from one output to its leaves."""
     counts = [0] * len(trace.nodes)
     for step in backward_pass.steps:
         counts[trace.edges[step.edge].operand] += 1

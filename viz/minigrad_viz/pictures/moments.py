@@ -1,4 +1,4 @@
-"""The drawing of a moment: the values computed so far, the active node and edges, and a caption above them.
+"""Drawings of a moment, with the values computed so far, the active node and edges, and a caption.
 
 The drawing matches the player at that position (`frontend/src/drawing/appearance.js`): the active node glows, active
 edges are highlighted, and a pill shows the factors of the chain rule.
@@ -25,9 +25,9 @@ from minigrad_viz.trace.notation import escape, format_brief, text_width
 
 __all__ = ["MovingGradient", "Stage", "make_stage", "render_moment"]
 
-_MIN_WIDTH = 480.0  # minimum width, in pixels, for the caption
-_WORDS_HEIGHT, _FORMULA_HEIGHT = 19.0, 21.0  # line heights of words and of formulas
-_BAR_HEIGHT = 22.0  # height of the progress bar
+_MIN_WIDTH = 480.0  # minimum width of the drawing and its caption, in pixels
+_WORDS_HEIGHT, _FORMULA_HEIGHT = 19.0, 21.0  # line heights of words and of formulas, in pixels
+_BAR_HEIGHT = 22.0  # height of the progress bar, in pixels
 _SHAPES = (
     ".mg .many{{stroke-width:2.5}}.mg .final .grad{{font-weight:700}}"
     ".mg .halo,.mg .core,.mg .flow,.mg .leader{{fill:none}}.mg .halo{{stroke-width:9;stroke-opacity:.5}}"
@@ -59,7 +59,7 @@ def render_moment(
     theme: Theme | None = None,
     css: str = "",
 ) -> Picture:
-    """Return the drawing of a trace, or of a moment of it; the arguments are those of `svg.render_svg`."""
+    """Return the drawing of a trace, in the final state or at a moment. Other arguments are as in `svg.render_svg`."""
     if moment is None:
         return render_svg(trace, open_blocks, theme, css)
     stage = make_stage(build_scene(trace, open_blocks, moment.timeline), [moment.position], has_progress_bar=False)
@@ -69,7 +69,7 @@ def render_moment(
 
 @dataclass(frozen=True, slots=True)
 class MovingGradient:
-    """A gradient that moves back along an edge: the label of its pill, and the points of its path."""
+    """A gradient that moves backwards along an edge, with the label of its pill and the points of its path."""
 
     text: str
     points: list[Point]
@@ -80,13 +80,13 @@ class MovingGradient:
 
 @dataclass(slots=True)
 class Stage:
-    """A scene with a caption band above it, which is high enough for every moment, so that all have the same size."""
+    """A scene below a band with the caption. The height of the band is the same for every moment."""
 
     scene: Scene
     width: float
     band_height: float
     zoom: float
-    """The font scale of the band relative to the scene."""
+    """The scale of the band's fonts relative to those of the scene."""
     has_progress_bar: bool
     """Whether the band contains a progress bar."""
     strokes: Strokes
@@ -111,8 +111,11 @@ class Stage:
         view_size: tuple[float, float] | None = None,
         description: str = "",
     ) -> Picture:
-        """Return the document around `content`. `extra_css` is additional CSS, `display_size` the displayed size,
-        `view_size` the size of the view box, and `description` the text alternative."""
+        """Return the SVG document that contains `content`.
+
+        `extra_css` is additional CSS, `display_size` the displayed size, `view_size` the size of the view box, and
+        `description` the text alternative.
+        """
         trace = self.scene.trace
         shapes, colours = (
             boxes.SHAPES + heat.SHAPES + _SHAPES,
@@ -122,8 +125,9 @@ class Stage:
         return document(trace, content, view_size or self.size, css, description or trace.sentence(), display_size)
 
     def pieces(self, position: int) -> list[str]:
-        """Return the SVG pieces at a position, from back to front. Their number and meaning are the same at every
-        position.
+        """Return the SVG pieces of the moment at a position, from back to front.
+
+        Every position has the same number of pieces, and corresponding pieces show the same objects.
         """
         assert self.scene.timeline is not None
         scene, moment = self.scene, self.scene.timeline.at(position)
@@ -142,7 +146,7 @@ class Stage:
         return f'<g transform="translate({x:g} {y:g})">{piece}</g>' if piece else ""
 
     def _draw_wire(self, index: int, moment: Moment) -> tuple[str, str]:
-        """Return the path of a wire, and its arrowhead with its label."""
+        """Return the SVG of a wire's path, and the SVG of its arrowhead and label."""
         scene, wire, route = self.scene, self.scene.wires[index], self.scene.routes[index]
         classes = ("" if has_gradient_flow(scene.trace, wire) else "none", "many" if len(wire.edges) > 1 else "")
         state = scene.wire_state(wire, moment)
@@ -162,7 +166,7 @@ class Stage:
         return path, f'<path class="ground" d="{background}"/>{arrowhead}{text}'
 
     def moving_gradient(self, position: int) -> MovingGradient | None:
-        """Return the moving gradient at a position; None if there is none or it is an array, too long for a pill."""
+        """Return the moving gradient at a position, or None if there is none or it is an array, too long for a pill."""
         assert self.scene.timeline is not None
         moment = self.scene.timeline.at(position)
         wire, event = self.scene.wire_of.get(moment.edge), moment.event
@@ -172,10 +176,10 @@ class Stage:
         (left, top), points = self.origin, sample_curve(self.scene.routes[wire])[::-1]
         return MovingGradient(format_brief(contribution), [(x + left, y + top) for x, y in points])
 
-    # --- words ---
+    # --- caption ---
 
     def _draw_band(self, moment: Moment) -> str:
-        """Return the band: a chip with the caption, a formula below, and the progress bar."""
+        """Return the SVG of the band, with the caption, a formula below it, and the progress bar."""
         caption = caption_of(moment)
         chip_kind = "edge" if moment.kind == "seed" else moment.kind
         chip_width = _chip_width(caption.chip)
@@ -197,7 +201,7 @@ class Stage:
         return f'<g transform="{transform} scale({self.zoom:g})">{"".join(parts)}</g>'
 
     def _draw_bar(self, moment: Moment) -> str:
-        """Return the progress bar: a track in two colours, forward and backward, with a dot at the current moment."""
+        """Return the SVG of the progress bar, in one colour each for forward and backward, with a dot at the moment."""
         timeline, width = moment.timeline, self.width / self.zoom
         track_length = width - text_width(f"{timeline.last} / {timeline.last}", 11) - 12
         step_count, y = max(timeline.last, 1), (self.band_height - MARGIN) / self.zoom - 16
@@ -217,7 +221,7 @@ class Stage:
 
 
 def make_stage(scene: Scene, positions: Sequence[int], has_progress_bar: bool) -> Stage:
-    """Return the stage of a scene for the moments at `positions`."""
+    """Create the stage of a scene, whose band is high enough for the moments at `positions`."""
     assert scene.timeline is not None
     width, zoom = max(scene.width, _MIN_WIDTH), max(1.0, scene.width / FULL_SIZE_WIDTH)
     heights = []
@@ -243,7 +247,7 @@ Run = tuple[str, str]
 
 
 def _caption_lines(caption: Caption, kind: str, width: float) -> list[tuple[str, list[Run]]]:
-    """Return the kind ("say" or "formula") and the runs of each caption line. The chip shortens the first line."""
+    """Return the kind ("say" or "formula") and the runs of each line. The first line is shorter because of the chip."""
     result = "fw" if kind == "forward" else "bw"
     words = _wrap_runs([("ink", caption.words)], width, 13, width - _chip_width(caption.chip) - 10)
     formula = [
@@ -257,7 +261,7 @@ def _caption_lines(caption: Caption, kind: str, width: float) -> list[tuple[str,
 
 
 def _wrap_runs(runs: Sequence[Run], width: float, size: float, first_width: float) -> list[list[Run]]:
-    """Wrap runs of words to lines of width `width`; the first line has width `first_width`."""
+    """Wrap runs of words to lines of width `width`, except the first line, which has width `first_width`."""
     lines: list[list[Run]] = []
     remaining = 0.0
     for css_class, text in runs:

@@ -17,7 +17,7 @@ STATE_SIGNS = {"none": "—", "blocked": "blocked"}
 
 
 def has_heatmap(trace: Trace, index: int) -> bool:
-    """Return whether a node is shown as heatmaps; single-element tensors are not."""
+    """Return whether a node is shown as heatmaps, as are all tensors except those with a single element."""
     tensor = trace.tensors.get(index)
     return tensor is not None and math.prod(tensor.shape) != 1
 
@@ -25,9 +25,7 @@ def has_heatmap(trace: Trace, index: int) -> bool:
 def format_value(
     trace: Trace, index: int, formatter: Callable[[float], str] = format_brief, moment: Moment | None = None
 ) -> str:
-    """Format the value of a node: a scalar, or a one-line summary of a tensor. At a moment before it is computed,
-    return "".
-    """
+    """Format the value of a node, or a one-line summary of a tensor. Return "" for a moment before it is computed."""
     if moment is not None and not moment.is_computed(index):
         return ""
     if trace.kinds[index] == "x":
@@ -43,7 +41,7 @@ def format_value(
 def format_gradient(
     trace: Trace, index: int, formatter: Callable[[float], str] = format_brief, moment: Moment | None = None
 ) -> str:
-    """Format the gradient of a node (at a moment, the gradient accumulated so far), or the reason why it has none."""
+    """Format the gradient of a node, or the gradient accumulated at a moment, or the reason why there is none."""
     if trace.kinds[index] == "x":
         return "—"
     if moment is not None:

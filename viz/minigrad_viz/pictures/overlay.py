@@ -1,4 +1,4 @@
-"""The overlay of a moment: glows around the active node and edges, and a pill with the label of the active edge.
+"""The overlay of a moment, with glows around the active node and edges, and a pill with the label of the active edge.
 
 The player draws the same overlay: `frontend/src/drawing/overlay.js`.
 """
@@ -39,18 +39,18 @@ __all__ = [
 ]
 
 OVERLAY_MARGIN = MARGIN + 8
-"""Margin above and below the boxes, in pixels, with room for a pill."""
+"""Margin above and below the boxes, in pixels, with space for a pill."""
 
-_MAX_PILL_SCALE = 1.6  # maximum scale of a pill; larger ones would hide too much
-FULL_SIZE_WIDTH = 1100.0  # pixels; wider drawings are displayed smaller, so their pills are larger
-_MAX_DX, _MAX_DY = 170.0, 120.0  # maximum offset of a pill from its wire, in pixels; smaller offsets are preferred
+_MAX_PILL_SCALE = 1.6  # maximum scale of a pill; larger pills would hide too much
+FULL_SIZE_WIDTH = 1100.0  # width, in pixels, above which a drawing is scaled down and its pills are enlarged
+_MAX_DX, _MAX_DY = 170.0, 120.0  # maximum offset of a pill from its wire, in pixels
 _DY_CANDIDATES = (0, -14, 14, -26, 26, -44, 44, -64, 64, -90, 90, -_MAX_DY, _MAX_DY)
 _PILL_OFFSETS = [(dx, dy) for dy in _DY_CANDIDATES for dx in (0, -36, 36, -90, 90, -_MAX_DX, _MAX_DX)]
 
 
 @dataclass(frozen=True, slots=True)
 class Active:
-    """The active item and wires of a moment, and the pill of the active edge."""
+    """The active item and wires of a moment, and the position of the active edge's pill."""
 
     direction: str
     """ "forward" or "backward"."""
@@ -60,15 +60,15 @@ class Active:
     pill_center: Point = (0.0, 0.0)
     """The centre of the pill."""
     edge_midpoint: Point = (0.0, 0.0)
-    """The midpoint of the edge that the pill labels."""
+    """The midpoint of the active edge."""
     pill_scale: float = 1.0
     """The scale of the pill."""
     css_class: str = ""
-    """CSS classes: the direction, and "less" if the gradient on the edge is negative."""
+    """The CSS classes: the direction, and "less" if the gradient of the edge is negative."""
 
 
 def active_at(scene: Scene, moment: Moment) -> Active | None:
-    """Return what is active at a moment; None at the start."""
+    """Return the active item and wires at a moment, or None at the start."""
     if moment.node < 0:
         return None
     item = scene.item_of(moment.node)
@@ -88,7 +88,7 @@ def active_at(scene: Scene, moment: Moment) -> Active | None:
 
 
 def pill_scale_for(scene: Scene) -> float:
-    """Return the scale of pills that keeps them legible when the entire drawing is scaled to fit."""
+    """Return the scale at which pills are legible when the entire drawing is scaled down to the page."""
     return min(_MAX_PILL_SCALE, max(1.0, scene.width / FULL_SIZE_WIDTH))
 
 
@@ -98,7 +98,7 @@ def pill_width(label: str) -> float:
 
 
 def _place_pill(scene: Scene, moment: Moment, midpoint: Point, width: float, height: float) -> Point:
-    """Return the centre of a pill: the midpoint of its edge, or a nearby position where the pill hides less."""
+    """Return the centre of a pill, near the `midpoint` of its edge, at which it hides as little as possible."""
     (x, y), half_width = midpoint, width / 2 + 4
     wire = scene.wire_of.get(moment.edge)
     end_boxes = [scene.boxes[scene.item_of(node)] for node in (moment.node, scene.trace.result[moment.edge])]
@@ -111,7 +111,7 @@ def _place_pill(scene: Scene, moment: Moment, midpoint: Point, width: float, hei
         pill_box = Box(cx - half_width, cy - height / 2, 2 * half_width, height)
         cost = math.hypot(dx, dy)
         for one in obstacles:
-            is_end = one in end_boxes  # the pill describes the values in these boxes
+            is_end = one in end_boxes  # The label refers to the values in these boxes.
             cost += (4 if is_end else 1) * _overlap_area(_inflate(one, 2), pill_box)
             # A pill near another box seems to belong to that box.
             cost += 0 if is_end else _overlap_area(_inflate(one, 12), pill_box) / 8
@@ -123,7 +123,7 @@ def _place_pill(scene: Scene, moment: Moment, midpoint: Point, width: float, hei
 
 
 def _obstacles(scene: Scene, wire: int | None) -> list[Box]:
-    """Return the boxes to avoid: items, titles of frames, and all labels except that of `wire`."""
+    """Return the boxes that a pill should not cover: items, titles of frames, and all labels except that of `wire`."""
     boxes = [
         box._replace(height=22.0) if isinstance(part, Frame) else box
         for part, box in zip(scene.parts, scene.boxes, strict=True)
@@ -145,11 +145,11 @@ def _overlap_area(first: Box, second: Box) -> float:
     return width * height if width > 0 and height > 0 else 0.0
 
 
-# --- how it is drawn -------------------------------------------------------------------------------------------------
+# --- SVG -------------------------------------------------------------------------------------------------------------
 
 
 def wire_glow(scene: Scene, active: Active | None) -> str:
-    """Return the glow along the active wires."""
+    """Return the SVG of the glow along the active wires."""
     if active is None or not active.wires:
         return ""
     path = "".join(curve_path(scene.routes[at], active.direction == "backward") for at in active.wires)
@@ -157,7 +157,7 @@ def wire_glow(scene: Scene, active: Active | None) -> str:
 
 
 def corner_radius(part: Part) -> float:
-    """Return the corner radius of a part's border."""
+    """Return the radius of the corners of an item's border."""
     if not isinstance(part, Card):
         return 5.0
     kind = part.kind.split()[0]
@@ -165,7 +165,7 @@ def corner_radius(part: Part) -> float:
 
 
 def draw_glow(scene: Scene, parts: Sequence[Part], active: Active | None) -> str:
-    """Return the glow around the active item, the arrowhead of the gradient, and the pill."""
+    """Return the SVG of the glow around the active item, of the gradient's arrowhead, and of the pill."""
     if active is None:
         return ""
     box, radius = scene.boxes[active.item], corner_radius(parts[active.item])
@@ -196,7 +196,7 @@ def _ring(css_class: str, direction: str, box: Box, radius: float, offset: float
 
 
 def _leader_line(active: Active) -> str:
-    """Return the leader line from a wire to its pill; "" if the pill is on the wire."""
+    """Return the SVG of the line from a wire to its pill; "" if the pill is on the wire."""
     (x, y), (to_x, to_y) = active.edge_midpoint, active.pill_center
     if not active.wires or abs(y - to_y) < 18 * active.pill_scale:
         return ""
@@ -209,7 +209,7 @@ def _leader_line(active: Active) -> str:
 
 
 def draw_pill(label: str, center: Point, scale: float = 1.0, is_negative: bool = False) -> str:
-    """Return a pill with a label, centred at `center`; `is_negative` marks a negative gradient."""
+    """Return the SVG of a pill with a label, centred at `center`, with another colour if `is_negative`."""
     width = pill_width(label)
     zoom = "" if scale == 1 else f" scale({scale:.3g})"
     css_class = "pill less" if is_negative else "pill"

@@ -1,4 +1,4 @@
-"""Comparison cards: the values and gradients of a node in two runs, with their difference.
+"""Comparison cards, which show the values and gradients of a node in two runs, and their differences.
 
 A tensor is shown as heatmaps of both runs on one colour scale and, if they differ, a heatmap of the second run minus
 the first, on a separate scale.
@@ -36,12 +36,12 @@ __all__ = [
     "value_texts",
 ]
 
-_MAX_HEADER_WIDTH = 230.0  # maximum width of a header, in pixels
-_CAPTION_WIDTH = 32.0  # width of the column "data" and "grad"
-_FLAG_HEIGHT = 22.0  # height of a flag above a card, with its margin
-_NOTE_HEIGHT = 16.0  # height of the caption below a heatmap
+_MAX_HEADER_WIDTH = 230.0  # maximum width of the text in a header, in pixels
+_CAPTION_WIDTH = 32.0  # width of the column of the captions "data" and "grad", in pixels
+_FLAG_HEIGHT = 22.0  # height of a flag above a card, with its margin, in pixels
+_NOTE_HEIGHT = 16.0  # height of the caption below a heatmap, in pixels
 _HEATMAP_GAP = 10.0  # gap between heatmaps
-# Significant digits to try until two values are distinguishable.
+# Numbers of significant digits to try until two values are distinguishable.
 _SHORT_DIGITS, _LONG_DIGITS = (3, 6, 9, 12, 17), (6, 9, 12, 17)
 
 SHAPES = (
@@ -61,7 +61,7 @@ COLOURS = (
 
 @dataclass(slots=True)
 class _ScalarRow:
-    """A row of two scalars."""
+    """A row of a comparison card with the scalars of both runs."""
 
     caption: str
     colour: str
@@ -74,7 +74,7 @@ class _ScalarRow:
 
     @property
     def widths(self) -> tuple[float, float, float]:
-        """The widths of the two scalars and of the mark."""
+        """The widths of the two scalars and of the label of their difference."""
         return text_width(self.labels[0], 12.5), text_width(self.labels[1], 12.5), text_width(self.mark, 12.5, True)
 
     def width(self, columns: tuple[float, float, float]) -> float:
@@ -94,12 +94,12 @@ class _ScalarRow:
 
 @dataclass(slots=True)
 class _HeatmapRow:
-    """A row of heatmaps: the first run, the second run, and their difference, if any."""
+    """A row of a comparison card with heatmaps of the first run, the second run and, if they differ, the difference."""
 
     caption: str
     colour: str
     heatmaps: list[tuple[dict[str, Any] | None, float, str]]
-    """For each heatmap: the summary (None if missing), the magnitude that is shown in full colour, and the caption."""
+    """The summary (or None), the magnitude with the full colour, and the caption of each heatmap."""
     heatmap_size: tuple[int, int]
     mark: str
 
@@ -134,7 +134,7 @@ class _HeatmapRow:
 
 @dataclass(slots=True)
 class ComparisonCard:
-    """A card with its contents. `tags` are the flags above the card, which mark the first differences."""
+    """A card that compares a node in two runs. `tags` are the texts of its flag, which marks first differences."""
 
     kind: str
     tooltip: str
@@ -162,12 +162,12 @@ class ComparisonCard:
 
     @property
     def has_heatmaps(self) -> bool:
-        """Whether it contains heatmaps."""
+        """Whether the card contains heatmaps."""
         return any(isinstance(row, _HeatmapRow) for row in self.rows)
 
     @property
     def size(self) -> tuple[float, float]:
-        """Width and height, including the second border of an output and the flag."""
+        """The width and height, including the second border of an output and the flag."""
         rim = 2 * RING_OFFSET if "output" in self.kind else 0.0
         width, height = self._inner_size
         return width + rim, height + rim + (_FLAG_HEIGHT if self.tags else 0.0)
@@ -219,7 +219,6 @@ class ComparisonCard:
 
 
 def make_comparison_card(differences: Differences, node: int) -> ComparisonCard:
-    """Return the comparison card of a node."""
     trace = differences.common
     node_info = trace.nodes[node]
     kind = {"constant": "leaf"}.get(node_info.kind, node_info.kind) + (" output" if node in trace.outputs else "")
@@ -289,7 +288,7 @@ def _make_row(
 
 
 def _difference(first: Any, second: Any) -> Any:
-    """Return the second array minus the first; 0 where they are equal, including equal non-finite elements."""
+    """Return the second array minus the first. Equal elements have difference 0, including infinities and NaN."""
     import numpy as np
 
     x, y = (np.asarray(array, dtype=float) for array in (first, second))
@@ -298,18 +297,21 @@ def _difference(first: Any, second: Any) -> Any:
 
 
 def difference_label(gap: Gap | None) -> str:
-    """Format a difference as its sign and relative size; "" if there is none."""
+    """Format a difference as "≠" and its relative size; return "" if there is none."""
     return "" if gap is None else f"≠ {format_ratio(gap)}"
 
 
 def value_texts(differences: Differences, node: int) -> tuple[str, str]:
-    """Format the values of a node in the two runs: scalars with enough digits to distinguish them, one-line summaries
-    of arrays, or why a value is missing."""
+    """Format the values of a node in both runs.
+
+    Scalars have enough digits to distinguish them. Arrays are summarised in one line. A missing value is replaced by
+    the reason.
+    """
     return _format_pair(differences, node, "data", differences.values_of(node), _LONG_DIGITS)
 
 
 def gradient_texts(differences: Differences, node: int) -> tuple[str, str]:
-    """Format the gradients of a node in the two runs, as `value_texts` does."""
+    """Format the gradients of a node in both runs. See `value_texts`."""
     return _format_pair(differences, node, "grad", differences.gradient(node), _LONG_DIGITS)
 
 
@@ -342,7 +344,7 @@ def _format_digits(x: float | None, digits: int) -> str:
 
 
 def _missing_reason(differences: Differences, node: int, run_index: int, caption: str) -> str:
-    """Return the reason why a run has no value or gradient, as text."""
+    """Return the text to show in place of the missing value or gradient of a run."""
     trace = (differences.first, differences.second)[run_index]
     if caption == "data":
         return "raised" if trace.kinds[node] == "x" else "not kept"
@@ -352,7 +354,7 @@ def _missing_reason(differences: Differences, node: int, run_index: int, caption
 
 
 def _tooltip(differences: Differences, node: int) -> str:
-    """Return the full names and the details of a node in both runs."""
+    """Return the tooltip of a node, with its full names, values, gradients, attributes and source line in both runs."""
     trace = differences.common
     formula = trace.formula(node, 60)
     names = list(
@@ -383,7 +385,7 @@ def _tooltip(differences: Differences, node: int) -> str:
 
 
 def _gap_text(gap: Gap) -> str:
-    """Return the absolute size of a difference, as text."""
+    """Describe the largest absolute difference, and the number of elements that differ."""
     cells = f" in {gap.cells:,} of {gap.size:,} elements" if gap.size > 1 else ""
     return (
         "largest absolute difference "

@@ -1,9 +1,9 @@
 """The light and dark colour palettes. Each colour has one meaning, and no information is conveyed by colour alone.
 
 The forward pass is blue. Gradients are orange if positive and purple if negative; heatmap cells are green and magenta,
-and alarms are red. The magnitude of gradients has a scale from yellow to teal. The colours of a pair are
-distinguishable under every kind of colour blindness. Text has a contrast ratio of at least 4.5:1 with its background; a
-test computes it from the tables below.
+and alarms are red. Magnitudes of gradients are shown on a scale from yellow to teal. The colours of each of these pairs
+are distinguishable under every kind of colour blindness. Text has a contrast ratio of at least 4.5:1 with its
+background; a test computes it from the tables below.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ FLOW: dict[Theme, list[str]] = {
     "light": ["#ece6a6", "#c9ddac", "#a5d0b0", "#76b8a9", "#3f9c9c", "#2e7d8a", "#1b5f78", "#14425b", "#0c2740"],
     "dark": ["#16323f", "#1b4857", "#1f6070", "#2f7d83", "#3f9c97", "#76b7a0", "#a3d3a8", "#d0e5b7", "#fbf6c6"],
 }
-"""Colour scale from small to large values. Lightness alone gives a monotonically increasing contrast with the page."""
+"""Colour scale from small to large values. Contrast with the page increases monotonically, even without hue."""
 CONTRAST_PAIRS = [
     ("ink", "page"),
     ("ink", "card"),

@@ -15,10 +15,10 @@ __all__ = ["WIDTH", "figure", "render_sweep", "summary_line"]
 
 WIDTH = 1000
 _LEFT, _RIGHT, _TOP, _BOTTOM = 96, 884, 112, 372
-_FAILED_OFFSET = 26  # distance below the goal axis at which lines of trials without a goal end
+_FAILED_OFFSET = 26  # distance below the goal axis at which the lines of trials without a goal value end
 _QUANTILES = 5
-_LINE_GAP = 3.0  # distance between lines that share a choice
-_LOG_RATIO = 10.0  # ratio of goals above which their axis is logarithmic
+_LINE_GAP = 3.0  # distance between the lines of trials with the same choice
+_LOG_RATIO = 10.0  # ratio of the largest to the smallest goal above which the goal axis is logarithmic
 _MAX_LABEL_WIDTH = 78  # maximum width of a label, in pixels
 
 SHAPES = (
@@ -39,7 +39,7 @@ COLOURS = (
 
 
 class _PlotAxis(NamedTuple):
-    """An axis: its title, the note below it, the map from values to y, and its tick labels as (y, text)."""
+    """An axis with its title, a note, a function from values to y coordinates, and tick labels as (y, text)."""
 
     title: str
     note: str
@@ -202,7 +202,7 @@ def _label_positions(axis: _PlotAxis, ys: Sequence[float]) -> list[tuple[float, 
 
 
 def _draw_axis(axis: _PlotAxis, x: float, is_last: bool, best_y: float | None, text: str) -> str:
-    """Return the SVG of an axis, its tick labels (left of it, but right of the last axis) and the best value."""
+    """Return the SVG of an axis, its tick labels and the best value. Only the last axis has its labels on the right."""
     parts = [f'<path class="axis" d="M{x:.1f} {_TOP}V{_BOTTOM}"/>']
     parts.append(f'<text class="title" x="{x:.1f}" y="{_TOP - 36}">{escape(fit(axis.title, 130, 13, True))}</text>')
     parts.append(f'<text class="cap dim mid" x="{x:.1f}" y="{_TOP - 20}">{escape(axis.note)}</text>')
@@ -231,7 +231,7 @@ def _draw_axis(axis: _PlotAxis, x: float, is_last: bool, best_y: float | None, t
 def _trial_heights(
     sweep: Any, plot_axes: Sequence[_PlotAxis], ranked: Sequence[Any], failed: Sequence[Any]
 ) -> dict[int, list[float]]:
-    """Return the y coordinates of each trial, by trial number; trials that share a choice are slightly offset."""
+    """Return the y coordinates of each trial, by trial number. Trials with the same choice are slightly offset."""
     trials = [*ranked, *failed]
     heights: dict[int, list[float]] = {trial.number: [] for trial in trials}
     for plot_axis, axis in zip(plot_axes, sweep.plan.axes, strict=False):
@@ -252,7 +252,7 @@ def _trial_heights(
 
 
 def _trial_line(trial: Any, css_class: str, xs: Sequence[float], ys: Sequence[float]) -> str:
-    """Return a curve that crosses each axis at a right angle, so that intersecting lines can be followed."""
+    """Return a trial's line. It crosses each axis at a right angle, so that intersecting lines can be followed."""
     path = f"M{xs[0]:.1f} {ys[0]:.1f}"
     for k in range(1, len(xs)):
         middle = (xs[k - 1] + xs[k]) / 2

@@ -1,7 +1,7 @@
 """Conversion of SVG to PNG and PDF with typst, which needs no external program or browser.
 
-Boxes are measured for DejaVu Sans, which is used if it is installed on the system or with matplotlib. Otherwise another
-sans serif font is used, or one bundled with typst. Text in a PDF remains text.
+Box sizes are computed for DejaVu Sans, which is used if it is installed on the system or with matplotlib. Otherwise,
+another sans serif font or one bundled with typst is used. Text in a PDF remains text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _POINTS_PER_PIXEL = 0.75  # points per pixel, as in CSS
 
 
 def render_png(svg: str, size: tuple[int, int], fill: str | None = None) -> bytes:
-    """Render an SVG as a PNG of `size` pixels, scaled to fit and centred. The background is `fill`, or transparent.
+    """Render an SVG as a PNG of `size` pixels, scaled to fit and centred. The background is `fill`, or transparent if
+    `fill` is None.
 
     Raises MissingPackageError if typst is not installed.
     """
@@ -36,7 +37,7 @@ def render_png(svg: str, size: tuple[int, int], fill: str | None = None) -> byte
 
 
 def render_pdf(picture: Picture, title: str) -> bytes:
-    """Render a picture as a PDF with one page of its size; `title` is also the alternative text."""
+    """Render a picture as a one-page PDF of the picture's size. `title` is also used as the alternative text."""
     page = _PDF.format(_POINTS_PER_PIXEL * picture.width, _POINTS_PER_PIXEL * picture.height)
     return _compile(page, {"svg": picture.svg, "title": title}, format="pdf")
 

@@ -1,4 +1,4 @@
-"""Row wrapping: a drawing wider than a page is cut between columns, and each row is laid out separately.
+"""Row wrapping. A drawing wider than a page is cut between columns, and each row is laid out separately.
 
 A value from an earlier row is represented by a mention, a small card with its name to the left of its use. A block that
 spans several rows has a frame in each.
@@ -16,9 +16,9 @@ from minigrad_viz.trace.visibility import Item, Wire
 
 __all__ = ["PAGE_WIDTH", "Part", "Row", "wrap_rows"]
 
-PAGE_WIDTH = 1140  # pixels; with margins, the width of a page in a 1280-pixel window, where text is not scaled down
+PAGE_WIDTH = 1140  # in pixels; fits with margins in a 1280-pixel window, so that text is not scaled down
 _MENTIONS_WIDTH = 150  # approximate width of the mentions in a row, in pixels
-_MIN_FILL = 0.45  # minimum fill of a row that ends early, at the end of a block
+_MIN_FILL = 0.45  # minimum filled fraction of a row that is cut early to cross fewer frames
 _ROW_FRACTIONS = (
     1.6,
     1.35,
@@ -28,7 +28,7 @@ _ROW_FRACTIONS = (
     0.7,
     0.55,
     0.4,
-)  # row widths to try, as fractions of a page, before the row is laid out again
+)  # row widths before a new layout, in the order in which they are tried, as fractions of a page
 
 Box = tuple[float, float, float, float]
 Part = Card | Stack | Frame | Mention | ComparisonCard
@@ -53,7 +53,7 @@ def wrap_rows(
 
 
 def _find_cuts(row: Row, boxes: Sequence[Box], max_width: float) -> list[float]:
-    """Return the x coordinates of cuts between columns that cross as few frames as possible without sparse rows."""
+    """Return the x coordinates of cuts between columns. They cross as few frames as possible without sparse rows."""
     items, _, _ = row
     spans = sorted((x, x + width) for item, (x, _, width, _) in zip(items, boxes, strict=True) if not item.is_frame)
     if not spans:
@@ -66,7 +66,6 @@ def _find_cuts(row: Row, boxes: Sequence[Box], max_width: float) -> list[float]:
     frames = [(x, x + width) for item, (x, _, width, _) in zip(items, boxes, strict=True) if item.is_frame]
 
     def frames_crossed(x: float) -> int:
-        """Return the number of frames that a cut at `x` crosses."""
         return sum(left < x < right for left, right in frames)
 
     cuts: list[float] = []
@@ -119,7 +118,7 @@ def _build_row(row: Row, row_items: set[int], own_items: set[int], mention: Call
         if wire.end in own_items and wire.start not in own_items:
             mentions.setdefault((wire.start, wire.value, items[wire.end].outer), []).append(wire)
     pending = list(mentions.items())
-    sources: dict[int, int] = {}  # wire id -> index of its mention
+    sources: dict[int, int] = {}  # maps the id of a wire to the index of its mention
     for index in sorted(row_items):
         for key, group in [one for one in pending if min(wire.end for wire in one[1]) == index]:
             for wire in group:

@@ -1,8 +1,8 @@
 """Scenes: the visible items of a graph with their sizes and layout, from which all formats are rendered.
 
-In a graph of more than `FULL` nodes, or with scopes, blocks are closed to limit the number of visible items. A scene
-with a timeline can also show its moments: each card is large enough for its values at every moment, so that nothing
-shifts between moments.
+In a large graph, or in one with scopes, blocks are closed to limit the number of visible items. A scene with a timeline
+can also be drawn at any moment. Each card is large enough for its values at every moment, so that nothing shifts
+between moments.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ from minigrad_viz.trace.visibility import Item, Wire, visible_items
 
 __all__ = ["OVERVIEW_WIDTH", "Box", "Overrides", "Part", "Scene", "build_scene"]
 
-OVERVIEW_WIDTH = 3000  # pixels; a wider drawing is only an overview
+OVERVIEW_WIDTH = 3000  # in pixels; a wider drawing serves only as an overview
 
 _MAX_HEIGHT = 1500  # maximum height of a wrapped drawing, in pixels, while blocks can be closed
 _ROW_GAP = 22.0  # gap between rows
-_ITEM_BUDGETS = (40, 25, 15, 8)  # numbers of visible items to try in a graph with blocks, until the drawing is legible
-_MAX_LABELLED_ITEMS = 60  # maximum number of items for which labels include short formulas of local derivatives
+# Maximum numbers of visible items in a graph with blocks, tried in order until the drawing is legible.
+_ITEM_BUDGETS = (40, 25, 15, 8)
+_MAX_LABELLED_ITEMS = 60  # number of items up to which labels include short formulas of local derivatives
 _MAX_LABEL_OFFSET = 15.0  # maximum vertical distance of a label from the end of its edge
 _LABEL_PITCH = 13.5  # vertical distance between labels, including descenders and background
 
 
 class Box(NamedTuple):
-    """A rectangle: left, top, width and height."""
+    """A rectangle with its top left corner at (`x`, `y`)."""
 
     x: float
     y: float
@@ -50,10 +51,10 @@ class Box(NamedTuple):
 
 @dataclass
 class Scene:
-    """Items and wires with their layout: a part and a box for each item, a route and a label for each wire.
+    """The visible items and wires of a graph, and their layout. Each item has a part and a box, each wire a route and a
+    label.
 
-    `has_special_parts` tells whether any part is not a plain scalar card. `heights` are the y coordinates of the
-    labels.
+    `has_special_parts` is True if any part is not a scalar card. `heights` are the y coordinates of the labels.
     """
 
     trace: Trace
@@ -72,18 +73,18 @@ class Scene:
 
     @cached_property
     def contribution_counts(self) -> list[int]:
-        """For each node, the number of contributions to its gradient."""
+        """The number of contributions to each node's gradient."""
         return self.trace.contributions()
 
     @cached_property
     def _item_indices(self) -> tuple[dict[int, int], dict[int, int]]:
-        """The item indices of nodes and of closed blocks."""
+        """Maps nodes and closed blocks to the indices of their items."""
         nodes = {item.node: at for at, item in enumerate(self.items) if item.node >= 0}
         blocks = {item.block: at for at, item in enumerate(self.items) if item.block >= 0 and not item.is_frame}
         return nodes, blocks
 
     def item_of(self, node: int) -> int:
-        """Return the item of a node, or of the closed block that contains it."""
+        """Return the index of the item of a node, or of the closed block that contains the node."""
         nodes, blocks = self._item_indices
         if node in nodes:
             return nodes[node]
@@ -94,7 +95,7 @@ class Scene:
 
     @cached_property
     def wire_of(self) -> dict[int, int]:
-        """The wire of each edge that is not inside a closed block."""
+        """Maps each edge that is not inside a closed block to the index of its wire."""
         return {edge: at for at, wire in enumerate(self.wires) for edge in wire.edges}
 
     # --- at a moment ---
@@ -118,7 +119,7 @@ class Scene:
 
     @cached_property
     def _completion_positions(self) -> dict[int, tuple[list[int], list[int]]]:
-        """For each closed block, the sorted positions at which operations are computed and gradients complete."""
+        """Maps each closed block to the sorted positions at which operations are computed and gradients complete."""
         trace = self.trace
         positions: dict[int, tuple[list[int], list[int]]] = {block: ([], []) for block in self._item_indices[1]}
         assert self.timeline is not None
@@ -136,7 +137,7 @@ class Scene:
         return {block: (sorted(forward), sorted(backward)) for block, (forward, backward) in positions.items()}
 
     def _progress(self, block: int, position: int) -> tuple[float, float]:
-        """Return the computed fraction of a closed block's operations, and the complete fraction of its gradients."""
+        """Return the fraction of a closed block's operations that are computed, and of its gradients that are final."""
         forward, backward = (
             (bisect_right(positions, position) / len(positions) if positions else 1.0)
             for positions in self._completion_positions[block]
@@ -144,7 +145,7 @@ class Scene:
         return forward, backward
 
     def wire_state(self, wire: Wire, moment: Moment) -> Literal["done", "future", ""]:
-        """Return "done" if a gradient has flowed back over a wire, "future" if its result is not computed yet."""
+        """Return "done" if a gradient has flowed back over a wire, "future" if the result is not computed, else ""."""
         states = {moment.edge_state(edge) for edge in wire.edges}
         if "done" in states:
             return "done"
@@ -152,7 +153,7 @@ class Scene:
         return "" if has_started else "future"
 
     def label_at(self, index: int, moment: Moment) -> str:
-        """Return the label of a wire; "" before its result is computed, and while a pill labels it."""
+        """Return the label of a wire. It is empty before the wire's result is computed and while a pill replaces it."""
         is_hidden = self.wire_state(self.wires[index], moment) == "future" or moment.edge == self.wires[index].edges[0]
         return "" if is_hidden else self.labels[index]
 
@@ -172,9 +173,11 @@ def build_scene(
     max_width: int = OVERVIEW_WIDTH,
     overrides: Overrides | None = None,
 ) -> Scene:
-    """Return the scene of a trace, with the moments of `timeline`. `open_blocks` are the open blocks; None opens as
-    many as remain legible and fit in `max_width` pixels while blocks can be closed. `overrides` replaces parts and
-    labels."""
+    """Return the scene of a trace, with the moments of `timeline`.
+
+    If `open_blocks` is None, blocks are closed until the drawing is legible and, if possible, fits in `max_width`
+    pixels. `overrides` replaces parts and labels.
+    """
     is_structured = bool(trace.modules or trace.execution)
     for budget in _ITEM_BUDGETS if open_blocks is None else _ITEM_BUDGETS[:1]:
         scene = _visible_scene(trace, budget, open_blocks, timeline)
@@ -216,7 +219,7 @@ def _visible_scene(trace: Trace, budget: int, requested: Collection[int] | None,
 
 
 def _edge_label(trace: Trace, wire: Wire, show_formulas: bool) -> str:
-    """Return the label of an edge into a node: the local derivative, with its formula if that fits."""
+    """Return the label of a wire into a node: the local derivative, with its formula if there is space."""
     edge = wire.edges[0]
     if trace.local[edge] is None:
         return ""
@@ -228,7 +231,7 @@ def _edge_label(trace: Trace, wire: Wire, show_formulas: bool) -> str:
 
 
 def _wrap_scene(scene: Scene) -> Scene:
-    """Return the scene wrapped into rows no wider than a page, as far as it can be cut."""
+    """Return the scene wrapped into rows, which are no wider than a page wherever cuts allow it."""
     labels = {id(wire.edges): label for wire, label in zip(scene.wires, scene.labels, strict=True)}
 
     def lay_out_row(row: Row) -> Scene:
@@ -271,7 +274,7 @@ def _wrap_scene(scene: Scene) -> Scene:
 
 
 def _lay_out(scene: Scene) -> None:
-    """Set the boxes, the routes and the y coordinates of the labels."""
+    """Compute the boxes, the routes and the y coordinates of the labels."""
     max_label_width = max((text_width(label, 11) for label in scene.labels), default=0.0)
     has_frames = any(item.is_frame for item in scene.items)  # borders of frames occupy columns too
     gap = max(36.0 if has_frames else 56.0, max_label_width + 40.0)
@@ -292,7 +295,7 @@ def _lay_out(scene: Scene) -> None:
 
 
 def _port_offsets(scene: Scene) -> list[float]:
-    """Return the offset of each wire's source port below the centre of its item; ports of one block are stacked."""
+    """Return the vertical offset of each wire's source port from its item's centre. Ports of a block are stacked."""
     values: dict[int, dict[int, int]] = {}
     for wire in scene.wires:
         index_of_value = values.setdefault(wire.start, {})
@@ -306,7 +309,7 @@ def _port_offsets(scene: Scene) -> list[float]:
 
 
 def _place_labels(scene: Scene) -> list[float]:
-    """Return the y coordinate of each label: on its edge, near the end, without overlapping other labels."""
+    """Return the y coordinate of each label, which is on its edge, near the end, without overlapping other labels."""
     labels, routes, heights = scene.labels, scene.routes, [0.0] * len(scene.labels)
     edges_by_target: dict[int, list[int]] = {}
     for index, wire in enumerate(scene.wires):
@@ -318,7 +321,8 @@ def _place_labels(scene: Scene) -> list[float]:
             y = y_at(routes[edge], x - ARROWHEAD_LENGTH - 6 - text_width(labels[edge], 11) / 3)
             heights[edge] = min(max(y, port_y - _MAX_LABEL_OFFSET), port_y + _MAX_LABEL_OFFSET)
         if any(heights[one] + _LABEL_PITCH > heights[two] for one, two in pairwise(edges)):
-            # Edges that share a source or cross are separated only at their ports, barely enough for labels.
+            # Edges with a common source and crossing edges are separated only at their ports, with barely enough space
+            # for labels.
             first, last = routes[edges[0]][-1][1], routes[edges[-1]][-1][1]
             for row, edge in enumerate(edges):
                 heights[edge] = (first + last - (len(edges) - 1) * _LABEL_PITCH) / 2 + row * _LABEL_PITCH

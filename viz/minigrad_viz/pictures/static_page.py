@@ -11,7 +11,7 @@ __all__ = ["html_page", "zoomable"]
 
 
 def html_page(title: str, body: str, theme: Theme | None = None, css: str = "") -> str:
-    """Return an HTML page with `body`, which may contain SVG, and additional rules `css`.
+    """Return an HTML page with `body`, which may contain SVG, and the additional CSS rules `css`.
 
     >>> html_page("a < b", "<p>Hello</p>")[:15]
     '<!doctype html>'
@@ -33,7 +33,8 @@ def html_page(title: str, body: str, theme: Theme | None = None, css: str = "") 
 
 
 def zoomable(svg: str, width: int) -> str:
-    """Return a drawing in a keyboard-scrollable region, with radio buttons for its zoom if it is wide.
+    """Return a drawing in a region that scrolls with the keyboard, with radio buttons for the zoom if the drawing is
+    wide.
 
     >>> zoomable("<svg/>", 400)
     '<div class="picture" tabindex="0" role="region" aria-label="Picture; arrow keys scroll"><svg/></div>'
@@ -54,7 +55,7 @@ def _css_variables(colours: Mapping[str, str]) -> str:
     return ";".join(f"--{key}:{colour}" for key, colour in colours.items())
 
 
-_MAX_UNZOOMED_WIDTH = 1000  # pixels; narrower drawings have no zoom buttons
+_MAX_UNZOOMED_WIDTH = 1000  # maximum width in pixels of a drawing without zoom buttons
 _ZOOMS = (("fit", "Fit", 0.0), ("half", "50%", 0.5), ("full", "100%", 1.0))
 _PAGE = """
 *{box-sizing:border-box}

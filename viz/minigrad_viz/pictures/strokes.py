@@ -28,7 +28,7 @@ COLOURS = (
 
 
 class Stroke(NamedTuple):
-    """The stroke of an edge; `share` is the square root of the ratio of its magnitude to the largest one."""
+    """The stroke of an edge. `share` is the square root of the ratio of the edge's magnitude to the largest one."""
 
     share: float
     sign: Literal["positive", "negative", "mixed", "zero", "wild"]
@@ -41,7 +41,7 @@ class Stroke(NamedTuple):
 
     @property
     def opacity(self) -> float:
-        """The opacity, with a minimum at which an edge is still visible."""
+        """The opacity, which is large enough for every edge to be visible."""
         return 0.55 + 0.45 * self.share
 
     def attributes(self) -> str:
@@ -78,7 +78,7 @@ class Strokes:
         return max((size for size, _ in self._magnitudes.values()), default=0.0)
 
     def of(self, edges: Sequence[int]) -> Stroke | None:
-        """Return the stroke of edges that are drawn as one; None if no gradient flowed over any of them."""
+        """Return the stroke of `edges`, which are drawn as a single edge; None if no gradient flowed over them."""
         contributions = [self._magnitudes[edge] for edge in edges if edge in self._magnitudes]
         if not contributions:
             return None

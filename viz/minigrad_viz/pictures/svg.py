@@ -1,6 +1,6 @@
 """The SVG drawing: a card for each node, from left to right, and an arrow for each use of a value.
 
-An open block is a frame around its contents; a closed one is a single box: see `build_scene`.
+An open block is drawn as a frame around its contents, a closed block as a single box. See `build_scene`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def to_svg(x: Any, *more: Any) -> str:
 def render_svg(
     trace: Trace, open_blocks: Collection[int] | None = None, theme: Theme | None = None, css: str = ""
 ) -> Picture:
-    """Return the drawing of a trace. `open_blocks` are the open blocks; None opens as many as remain legible.
+    """Return the drawing of a trace. `open_blocks` are the open blocks; by default, as many as remain legible.
 
     `theme` is "light", "dark", or None to follow the user's theme. `css` is additional CSS.
     """
@@ -85,8 +85,9 @@ def document(
     display_size: tuple[int, int] | None = None,
     title: str | None = None,
 ) -> Picture:
-    """Return the SVG document with the content `content` and a view box of `size`. `display_size` is the displayed
-    size, if different, and `description` the text alternative. The default `title` is the sentence of the trace."""
+    """Return an SVG document with the content `content` and a view box of `size`. `display_size` is the displayed size,
+    if different, and `description` the text alternative. `title` defaults to the sentence of the trace.
+    """
     width, height = size
     size_attributes = (
         'width="{:g}" height="{:g}"'.format(*display_size or size) + f' viewBox="0 0 {width:g} {height:g}"'
@@ -106,7 +107,7 @@ def _escape_css(css: str) -> str:
 
 
 def _draw_scene(scene: Scene) -> str:
-    """Return the frames, edges, labels and cards in their final state."""
+    """Return the SVG of the frames, edges, labels and cards in their final state."""
     trace = scene.trace
     lines, tips, backgrounds, labels, frames, cards = [], [], [], [], [], []
     edge_strokes = Strokes(trace.passes[0] if trace.grads and trace.is_fresh() else None)
@@ -130,7 +131,7 @@ def _draw_scene(scene: Scene) -> str:
 
 
 def edge_path(d: str, css_class: str = "", stroke: Stroke | None = None) -> str:
-    """Return the path of an edge."""
+    """Return an edge as an SVG path."""
     classes = " ".join(filter(None, ["edge", css_class, stroke.sign if stroke else ""]))
     return f'<path class="{classes}" d="{d}"{stroke.attributes() if stroke else ""}/>'
 
@@ -141,7 +142,7 @@ def has_gradient_flow(trace: Trace, wire: Wire) -> bool:
 
 
 def label_svg(trace: Trace, edge: int, label: str, end: Point, y: float, with_title: bool = True) -> tuple[str, str]:
-    """Return the background patch of a label, which hides the edge behind it, and the label."""
+    """Return the path of a label's background, which hides the edge behind the label, and the label as SVG text."""
     x, width = end[0] - ARROWHEAD_LENGTH - 6, text_width(label, 11)
     operand, result, _, _, _ = trace.edges[edge]
     derivative = f"∂{trace.title(result)}/∂{trace.title(operand)} = {trace.local_text(edge)}"
@@ -154,7 +155,7 @@ def label_svg(trace: Trace, edge: int, label: str, end: Point, y: float, with_ti
 
 
 def _captions(scene: Scene, width: float, top: float) -> tuple[str, float]:
-    """Return the alarms, the summary and the legend, wrapped to `width`, and the y at which they end."""
+    """Return the SVG of the alarms, the summary and the legend, wrapped to `width`, and their bottom y coordinate."""
     trace, parts = scene.trace, []
     y = top + 4
     for note in trace.notes:

@@ -1,4 +1,4 @@
-"""Conversion of labels to TeX: text, and names, values and formulas in math mode."""
+"""Conversion of labels to TeX. Names, values and formulas are set in math mode."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def format_math(label: str) -> str:
 
 
 def format_amount(label: str) -> str:
-    """Format a quantity of a card, in math mode if it is numeric."""
+    """Format a value or gradient of a card, in math mode if it is numeric."""
     return f"${format_math(label)}$" if _MATH_PATTERN.fullmatch(label) else escape_tex(label)
 
 

@@ -12,7 +12,7 @@ from minigrad_viz.trace.notation import char_columns, fit_columns, format_float,
 
 __all__ = ["table", "to_text"]
 
-_MAX_ROWS = 60  # of a longer graph, only the first and last 30 nodes are shown
+_MAX_ROWS = 60  # maximum number of nodes shown; of a longer graph, only the first and last 30 are
 
 
 def to_text(x: Any, *more: Any) -> str:
@@ -34,7 +34,7 @@ def to_text(x: Any, *more: Any) -> str:
 
 
 def table(trace: Trace, moment: Moment | None = None) -> str:
-    """Return the text form of a trace, or of a moment of it with its caption.
+    """Return a trace as a text table. If `moment` is given, show the state at that moment, with its caption.
 
     Tensors with several elements are summarised on separate lines below their node.
     """

@@ -1,4 +1,4 @@
-r"""Export to TikZ, for papers: TeX typesets all text, formulas and values in math mode.
+r"""Export to TikZ, for papers. TeX typesets all text; formulas and values are in math mode.
 
 The document compiles with pdflatex or lualatex and needs only amsmath and TikZ. A unit is an SVG pixel (0.75 pt).
 """
@@ -94,7 +94,7 @@ _HEADER_COLOURS = {
 def render_tikz(
     trace: Trace, open_blocks: Collection[int] | None = None, moment: Moment | None = None, theme: Theme | None = None
 ) -> str:
-    """Return the drawing of a trace, or of a moment of it, as a LaTeX document; the arguments are as in `picture`."""
+    """Return the drawing of a trace, optionally at a moment, as a LaTeX document. Arguments are those of `picture`."""
     scene = build_scene(trace, open_blocks, moment.timeline if moment else None)
     colours = dict(THEMES[theme or "light"])
     if theme != "dark":
@@ -181,7 +181,7 @@ def _edge_command(scene: Scene, index: int, moment: Moment | None, strokes: Stro
 
 
 def _label_commands(scene: Scene, index: int, moment: Moment | None) -> Iterator[str]:
-    """Yield the label with the local derivative: its formula, if that fits, and its value."""
+    """Yield the label of a wire: the formula of its local derivative, if that fits, and the value."""
     label = scene.label_at(index, moment) if moment else scene.labels[index]
     if label:
         (x, _), y = scene.routes[index][-1], scene.heights[index]
@@ -195,7 +195,7 @@ def _label_commands(scene: Scene, index: int, moment: Moment | None) -> Iterator
 
 
 def _card_commands(node: str, card: Card, box: Box) -> Iterator[str]:
-    """Yield a node: its name with its formula, its value and its gradient."""
+    """Yield the commands that draw a node: its name with its formula, its value and its gradient."""
     kind = _style_name(card)
     x, y = box.x + (RING_OFFSET if "output" in card.kind else 0), box.y + (RING_OFFSET if "output" in card.kind else 0)
     width, options = _points(card.width), f"[{', '.join(_card_options(card))}]" if _card_options(card) else ""
@@ -247,7 +247,7 @@ def _card_options(card: Card) -> list[str]:
 
 
 def _card_contents(card: Card, heatmaps: TensorHeatmaps | None, x: float, y: float) -> Iterator[str]:
-    """Yield the contents of the box of a tensor, of a call that raised, or of a call of a captured step."""
+    """Yield the commands that draw the contents of a tensor, of a call that raised, or of a call of a captured step."""
     if heatmaps is None:
         lines = [escape_tex(card.value), escape_tex(card.grad)]
         if card.is_call:
@@ -297,7 +297,7 @@ def _heatmap_commands(cells: heat.Cells, box: Box) -> Iterator[str]:
 
 
 def _stack_commands(node: str, stack: Stack, box: Box) -> Iterator[str]:
-    """Yield a closed block."""
+    """Yield the commands that draw a closed block."""
     for offset in (6, 3):
         sides = f"minimum width={_points(stack.width)}, minimum height={_points(stack.height)}"
         yield f"\\node[box, {sides}] at {_coordinate(box.x + offset, box.y + offset)} {{}};"
@@ -337,14 +337,14 @@ def _stack_commands(node: str, stack: Stack, box: Box) -> Iterator[str]:
 
 
 def _mention_command(node: str, mention: Mention, box: Box) -> str:
-    """Return the card that stands for an item of an earlier row."""
+    """Return the command that draws a mention of an item in an earlier row."""
     sides = f"minimum width={_points(box.width)}, minimum height={_points(box.height)}"
     style = f"box, rounded corners=7.5pt, densely dotted, small, text=mgmuted, {sides}"
     return f"\\node[{style}] ({node}) at {_coordinate(box.x, box.y)} {{{escape_tex(mention.text)}}};"
 
 
 def _frame_commands(frame: Frame, box: Box) -> Iterator[str]:
-    """Yield an open block."""
+    """Yield the commands that draw the frame of an open block."""
     x, y, width, height = box
     end = _coordinate(x + width, y + 22)
     yield f"\\fill[mgrim, opacity=0.55, rounded corners=2pt] {_coordinate(x, y)} rectangle {end};"
@@ -357,7 +357,7 @@ def _frame_commands(frame: Frame, box: Box) -> Iterator[str]:
 
 
 def _overlay_commands(scene: Scene, active: Active, radius: float) -> Iterator[str]:
-    """Yield the active marks: a ring around the item, the arrowhead of the gradient, and the pill on the edge."""
+    """Yield the marks of the active event: a ring around the item, the gradient's arrowhead and the edge's pill."""
     box = scene.boxes[active.item]
     glow, core_colour = _GLOW_COLOURS[active.css_class]
     for offset, style in ((5, f"{glow}, opacity=0.5, line width=6.75pt"), (2, f"{core_colour}, line width=1.9pt")):

@@ -1,6 +1,6 @@
-"""The trace: plain data that holds everything that a picture or a player shows of a graph.
+"""Traces: plain data that contain everything that a picture or a player shows of a graph.
 
-`build` creates it from the user's objects, `columns` defines its contents, `wire` serialises it to JSON.
+`build` creates a trace from the user's objects, `columns` defines its contents, and `wire` serialises it to JSON.
 """
 
 from minigrad.core.deprecation import deprecated_names

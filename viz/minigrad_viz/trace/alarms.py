@@ -17,12 +17,14 @@ from minigrad_viz.trace.trace import Trace
 
 __all__ = ["add_alarms"]
 
-SATURATION_LEVEL = 0.99  # of |tanh|, and likewise for sigmoid; above it, the derivative is below 2% of its maximum
+# Threshold of |tanh|, and likewise of sigmoid, above which the derivative is below 2% of its maximum.
+SATURATION_LEVEL = 0.99
 MAX_SATURATED_FRACTION = 0.5  # fraction of saturated elements above which a tensor counts as saturated
 MAX_NEAR_DISTANCE, MIN_FAR_DISTANCE = 3, 8  # distances from the output, in operations, at which gradients are compared
-MAX_GRADIENT_RATIO = 1e6  # tolerated ratio between a gradient far from the output and those near it
-INCONCLUSIVE_NOTES = ("hook", "replayed")  # notes after which .grad may belong to a pass other than the one shown
-MIN_DEAD_ROWS = 32  # minimum rows before a unit that is 0 in all of them counts as dead
+MAX_GRADIENT_RATIO = 1e6  # largest accepted ratio between a gradient far from the output and those near it
+# Kinds of notes after which .grad may be the result of a pass other than the one shown.
+INCONCLUSIVE_NOTES = ("hook", "replayed")
+MIN_DEAD_ROWS = 32  # minimum number of rows for a unit that is 0 in all rows to count as dead
 
 
 def add_alarms(trace: Trace) -> None:
@@ -37,7 +39,7 @@ def add_alarms(trace: Trace) -> None:
 
 
 def _stale_values(trace: Trace) -> Iterable[Note]:
-    """Report the first node with a modified operand, and how the node's value disagrees with it."""
+    """Report the first node whose operand was modified after the node was computed, and the resulting mismatch."""
     if not trace.modified_operands:
         return
     first_stale = min(trace.modified_operands)
@@ -110,7 +112,9 @@ def _is_intended_infinity(trace: Trace, index: int) -> bool:
 
 
 def _harmful_nodes(trace: Trace, bad: list[int]) -> set[int]:
-    """Return the nodes in `bad` that are outputs or NaN, or lead to one through nodes that are in `bad` or unknown."""
+    """Return the nodes in `bad` that are outputs or contain NaN, and those in `bad` on which such nodes depend.
+    Dependencies may pass through nodes in `bad` or with unknown values.
+    """
     outputs = set(trace.outputs)
     harmful = {index for index in bad if index in outputs or _has_nan(_value_of(trace, index))}
     last, bad_set = max(harmful, default=-1), set(bad)
@@ -165,7 +169,7 @@ def _non_finite_gradients(trace: Trace) -> Iterable[Note]:
 
 
 def _faded_gradients(trace: Trace) -> Iterable[Note]:
-    """Report vanishing and exploding gradients: leaves far from the output, compared with nodes near it."""
+    """Report leaves far from the output whose gradients are much smaller or larger than those of nodes near it."""
     for run in trace.passes[:1]:
         distances, totals = _distances(trace, run), trace.totals(run)
         near_sizes = [_magnitude(totals[node]) for node in totals if distances[node] <= MAX_NEAR_DISTANCE]
@@ -228,7 +232,7 @@ def _distances(trace: Trace, run: Pass) -> list[int]:
 
 
 def _dead_relus(trace: Trace) -> Iterable[Note]:
-    """Report ReLUs that are 0 for every input: scalar ones together, tensors as a whole or by unit."""
+    """Report ReLUs that are 0 for every input. Scalar ReLUs are considered together, tensors entirely or by unit."""
     scalars, dead = [], []
     for index in _nodes_of_op(trace, "relu"):
         value = _value_of(trace, index)
@@ -259,7 +263,7 @@ def _dead_relus(trace: Trace) -> Iterable[Note]:
 
 
 def _dead_units(y: Any) -> tuple[int, int]:
-    """Return the number of units (last dimension) that are 0 in every row, and of all units; (0, 0) if unclear."""
+    """Return the number of units (last dimension) that are 0 in every row, and of all units; (0, 0) if inconclusive."""
     if not y.any():
         return 1, 1
     rows = y.reshape(-1, y.shape[-1]) if y.ndim > 1 else y.reshape(1, -1)
@@ -311,7 +315,7 @@ def _stale_gradients(trace: Trace) -> Iterable[Note]:
         return  # the graph is a single leaf, whose gradient belongs to another graph
     seed = trace.grads.get(root)
     if root in trace.tensors and math.prod(trace.tensors[root].shape) != 1:
-        return  # its seed is unknown
+        return  # the seed of the pass is unknown
     factor = 1.0 if seed is None else float(seed if seed.__class__ is float else seed.reshape(-1)[0])
     mismatched = []
     for index, grad in trace.grads.items():
@@ -325,7 +329,8 @@ def _stale_gradients(trace: Trace) -> Iterable[Note]:
     name, other_leaves = trace.title(index), count_phrase(len(mismatched) - 1, "other leaf", "other leaves")
     explanation = "backward() accumulates into .grad, unless it began at a later result"
     is_integer_multiple = times is not None and round(times) >= 2 and math.isclose(times, round(times), rel_tol=1e-5)
-    if is_integer_multiple and (seed is None or times == factor):  # a Value's root accumulates its seeds
+    # The gradient of a Value that is a root accumulates its seeds.
+    if is_integer_multiple and (seed is None or times == factor):
         multiple = round(times or 0)
         text = f"The gradient of {name} is {multiple} times that of one pass: {explanation}."
     elif seed is None and trace.states[root] == "n" and trace.kinds[root] == "o":
@@ -337,7 +342,7 @@ def _stale_gradients(trace: Trace) -> Iterable[Note]:
 
 
 def _multiple_of(grad: Any, total: Any) -> float | None:
-    """Return the factor by which `grad` is a multiple of `total`; None if it is not."""
+    """Return `grad` / `total` if one is a multiple of the other, otherwise None."""
     size = _magnitude(total)
     times = _magnitude(grad) / size if size else 0.0
     for factor in (times, -times):
@@ -380,7 +385,7 @@ def _count_bad_elements(x: Any, nan: bool) -> str:
 
 
 def _formula_with_numbers(trace: Trace, index: int) -> str:
-    """Return how a node was computed, in names and, for scalars, in numbers."""
+    """Return the formula of a node in terms of names and, for scalars, also of numbers."""
     op = trace.ops[trace.op[index]]
     operands = trace.operand[trace.start[index] : trace.start[index + 1]]
     formula = formula_text(make_formula(op, trace.symbols(index)))

@@ -1,6 +1,6 @@
-"""Summaries of arrays: a grid of cells, range, mean, standard deviation and histogram; and a one-line text.
+"""Summaries of arrays: a grid of cells, statistics and a histogram. `format_summary` formats them on one line.
 
-`summary` is what a trace stores of an array: at most `MAX_CELLS` cells, but statistics of all its elements.
+A trace stores the `summary` of each array: at most `MAX_CELLS` cells, but statistics of all elements.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from minigrad_viz.trace.notation import format_float
 
 __all__ = ["BINS", "MAX_CELLS", "bars", "format_summary", "grid", "summary"]
 
-MAX_CELLS = 10_000  # cells in a picture; larger arrays are subsampled
+MAX_CELLS = 10_000  # maximum number of cells in a picture; larger arrays are subsampled
 BINS = 12  # bins of a histogram
-BIN_TOLERANCE = 1e-4  # in bins; values this close below an edge are moved to it, since rounding differs by machine
-ZERO_TOLERANCE = 1e-6  # relative to the scale; smaller values are considered rounding errors of 0
+# In bins. Values within this distance below an edge are moved to the edge, since rounding differs between machines.
+BIN_TOLERANCE = 1e-4
+ZERO_TOLERANCE = 1e-6  # relative to the largest magnitude; smaller values are considered rounding errors of 0
 _BARS = "▁▂▃▄▅▆▇█"
 
 
 def summary(array: Any, max_cells: int = MAX_CELLS) -> dict[str, Any]:
-    """Summarise a NumPy array: its matrices (last two dimensions) are tiled into rows x cols cells.
+    """Summarise a NumPy array. Its matrices (last two dimensions) are tiled into a grid of rows x cols cells.
 
-    min, max, mean, std and the 12 counts of `hist`, from min to max, cover all finite elements, and are None if there
-    are none; `nan` and `inf` count the others. Above `max_cells` cells only every r-th row and c-th column is stored:
-    then `step` is [r, c].
+    min, max, mean, std and the 12 counts of `hist`, from min to max, are computed from all finite elements, and are
+    None if there are none; `nan` and `inf` count the other elements. If there are more than `max_cells` cells, only
+    every r-th row and c-th column is stored, and `step` is [r, c].
 
     >>> import numpy as np
     >>> stats = summary(np.array([[1.0, 2.0], [4.0, float("nan")]]))
@@ -54,7 +55,7 @@ def summary(array: Any, max_cells: int = MAX_CELLS) -> dict[str, Any]:
 
 @cache
 def _dtype_name(dtype: Any) -> str:
-    return str(dtype)  # this takes as long as the statistics of a small array
+    return str(dtype)  # cached, since it takes as long as the statistics of a small array
 
 
 def grid(shape: tuple[int, ...]) -> tuple[int, int, int]:
@@ -84,7 +85,7 @@ def _subsampling_step(rows: int, cols: int, max_cells: int) -> tuple[int, int]:
     """Return the row and column strides of subsampling; a side of at most sqrt(max_cells) is stored in full."""
     if rows * cols <= max_cells:
         return 1, 1
-    side = math.isqrt(max_cells)  # rows and columns to store if both are many
+    side = math.isqrt(max_cells)  # number of rows and columns to store if there are more of both
     if cols <= side:
         return math.ceil(rows / (max_cells // cols)), 1
     if rows <= side:
@@ -93,7 +94,7 @@ def _subsampling_step(rows: int, cols: int, max_cells: int) -> tuple[int, int]:
 
 
 def _statistics(finite: Any) -> dict[str, Any]:
-    """Compute statistics of finite values, scaled by a power of two (exact) so that squares do not overflow."""
+    """Compute statistics of finite values. Scaling by a power of two, which is exact, prevents overflow of squares."""
     import numpy as np
 
     if not finite.size:
@@ -105,7 +106,7 @@ def _statistics(finite: Any) -> dict[str, Any]:
     bottom, range_ = math.ldexp(low, -exponent), math.ldexp(high, -exponent) - math.ldexp(low, -exponent)
     bins = (scaled - bottom) / range_ * BINS + BIN_TOLERANCE if range_ else np.full(scaled.shape, BINS // 2)
     hist = np.bincount(np.minimum(bins.astype(int), BINS - 1), minlength=BINS)
-    mean = float(np.add.reduce(scaled)) / scaled.size  # the results of `mean` and `std`, in a third of the time
+    mean = float(np.add.reduce(scaled)) / scaled.size  # same results as `mean` and `std` in a third of the time
     std = math.sqrt(float(np.add.reduce(np.square(scaled - mean))) / scaled.size)
     bounds = {"min": low, "max": high, "mean": math.ldexp(mean, exponent), "std": math.ldexp(std, exponent)}
     return bounds | {"hist": hist.tolist()}
@@ -144,7 +145,7 @@ def _format_statistics(stats: Mapping[str, Any]) -> str:
 
 
 def _format_value(stats: Mapping[str, Any], x: float, scale: float) -> str:
-    """Format one of the values themselves: integers need no rounding."""
+    """Format an element of the array. Integers are not rounded."""
     return str(int(x)) if "int" in stats["dtype"] else _format_digits(x, scale)
 
 

@@ -1,8 +1,9 @@
 """Blocks: the parts of a graph that are drawn as one box each until a user opens them.
 
-`divide` builds the tree of blocks: the entered scopes, *folds* of similar neighbours among them, and *runs* if a block
-has more than `MAX_ITEMS` items. The items inside each block form no cycle, hence collapsing any set of blocks creates
-none. Proof: in the innermost block around such a cycle, the cycle would pass through at least two items.
+`divide` builds the tree of blocks. It consists of the entered scopes, of *folds*, which group similar adjacent blocks,
+and of *runs*, which divide blocks with more than `MAX_ITEMS` items. The items inside each block form no cycle, hence
+collapsing any set of blocks creates none. Proof: in the innermost block around such a cycle, the cycle would pass
+through at least two items.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from minigrad_viz.trace.titles import generic_name, joint_name, title_of_run
 
 __all__ = ["MAX_ITEMS", "divide"]
 
-MAX_ITEMS = 150  # items in one block, and items visible at the start
+MAX_ITEMS = 150  # maximum number of items in one block, and of items visible at the start
 # Target numbers of items per run, and of runs per longer run. Runs are cut where the fewest values cross.
 RUN_LENGTH, GROUP_LENGTH = 100, 20
-MAX_RUNS = 40  # runs in a block; if there are more, they are grouped
-MIN_FOLD = 3  # neighbours needed for a fold
+MAX_RUNS = 40  # maximum number of runs in a block before they are grouped
+MIN_FOLD = 3  # minimum number of adjacent blocks in a fold
 
 Edge = tuple[int, int]
 
@@ -42,11 +43,10 @@ class _BlockTree:
         self.items: list[list[int]] = []  # the items of each block, in topological order
         self.links: list[list[Edge]] = []  # the edges between items of each block
         self.depth: list[int] = []
-        self.first: list[int] = []  # first node of each block; `last` its last
+        self.first: list[int] = []  # first node of each block
         self.last: list[int] = []
 
     def compute_depths(self) -> None:
-        """Compute the depth of each block."""
         self.depth = [0] * len(self.blocks)
         for k, block in enumerate(self.blocks[1:], 1):
             self.depth[k] = self.depth[block.outer] + 1
@@ -73,11 +73,9 @@ class _BlockTree:
         return ~(len(self.blocks) - 1)
 
     def first_node(self, item: int) -> int:
-        """Return the first node of an item."""
         return item if item >= 0 else self.first[~item]
 
     def last_node(self, item: int) -> int:
-        """Return the last node of an item."""
         return item if item >= 0 else self.last[~item]
 
 
@@ -120,7 +118,7 @@ def divide(
 def _move_leaves(tree: _BlockTree, inputs: Collection[int]) -> None:
     """Move each leaf to the innermost block around its uses, unless it was created further inside.
 
-    All its edges stay in that block and start at the leaf, so this creates no cycle.
+    All edges of the leaf stay in that block and start at the leaf, so this creates no cycle.
     """
     block_of_node, ops, target_block = tree.block_of_node, tree.ops, dict[int, int]()
     for operand, result in tree.edges:
@@ -135,9 +133,9 @@ def _move_leaves(tree: _BlockTree, inputs: Collection[int]) -> None:
 
 
 def _assign_items(tree: _BlockTree) -> set[int]:
-    """Assign items and links to their blocks, in order, and return the blocks on cycles.
+    """Assign items and links to their blocks, in topological order, and return the blocks on cycles.
 
-    Scopes of one thread form no cycle; if threads alternate, their scopes may.
+    Scopes of one thread form no cycle, but scopes of alternating threads may.
     """
     blocks, block_of_node, nodes = tree.blocks, tree.block_of_node, len(tree.block_of_node)
     tree.compute_depths()
@@ -163,7 +161,7 @@ def _assign_items(tree: _BlockTree) -> set[int]:
 
 
 def _assign_links(tree: _BlockTree) -> None:
-    """Assign each edge to the innermost block around it, between the two items there that contain its ends."""
+    """Assign each edge to the innermost block around it, as a link between the two items that contain its ends."""
     blocks, block_of_node, depth = tree.blocks, tree.block_of_node, tree.depth
     tree.links = [[] for _ in blocks]
     for edge in tree.edges:
@@ -183,7 +181,7 @@ def _sort_items(items: list[int], links: Iterable[Edge], cyclic: set[int]) -> li
     for a, b in links:
         operands.setdefault(b, []).append(a)
     order: list[int] = []
-    current_path: dict[int, None] = {}  # the current path
+    current_path: dict[int, None] = {}
     done: set[int] = set()
     for start in items:
         stack = [start]
@@ -208,7 +206,7 @@ def _sort_items(items: list[int], links: Iterable[Edge], cyclic: set[int]) -> li
 
 
 def _dissolve(tree: _BlockTree, cyclic: set[int]) -> None:
-    """Move the contents of these blocks to the blocks around them."""
+    """Dissolve the blocks `cyclic`: move their contents to the blocks around them."""
     remaining = [k for k in range(len(tree.blocks)) if k not in cyclic]
     new_index = {k: position for position, k in enumerate(remaining)}
     for k in sorted(cyclic):
@@ -231,9 +229,9 @@ def _number_names(tree: _BlockTree) -> None:
 
 
 def _fold_neighbours(tree: _BlockTree) -> None:
-    """Group neighbours that are equal, except for digits in their names, into a block of their own.
+    """Group adjacent blocks that are equal, except for digits in their names, into folds.
 
-    If a block contains only such neighbours and leaves, it already is that group.
+    No fold is created in a block that contains only such blocks and leaves.
     """
     shapes = _structure_ids(tree)
 
@@ -332,7 +330,7 @@ def _split_into_runs(tree: _BlockTree, k: int) -> None:
 
 
 def _crossing_counts(items: list[int], links: Iterable[Edge]) -> list[int]:
-    """Return for each position how many earlier items are used at or after it."""
+    """Return, for each position in `items`, the number of earlier items that are used at or after that position."""
     position = {item: at for at, item in enumerate(items)}
     last = list(range(len(items)))
     for a, b in links:
@@ -356,7 +354,7 @@ def _run_end(crossing: list[int], start: int, size: int) -> int:
 
 
 def _run_name(tree: _BlockTree, items: list[int]) -> str:
-    """Name a run by its blocks, from the first to the last, or else by what its operations do."""
+    """Name a run after its first and last block, or after its operations if it contains no block."""
     nodes, blocks, stack = [], [], items[::-1]
     while stack:
         item = stack.pop()

@@ -13,18 +13,18 @@ __all__ = ["to_trace", "trace_with_indices"]
 
 
 def to_trace(x: Any, *inputs: Any, namespaces: Namespaces | None = None) -> Trace:
-    """Return the trace of the graph that computes `x`, a Value, a tensor or a list of either; a Trace is returned as
-    is.
+    """Return the trace of the graph that computes `x`, a Value, a tensor or a list of either. A Trace is returned
+    unchanged.
 
-    If `x` is a model, trace its call with `inputs`; see `minigrad_viz.trace.models`. Names come from labels, else from
-    `namespaces` (default: the caller's variables). The graph is not modified. Raises DTypeError if `x` is neither a
-    Value nor a tensor.
+    If `x` is a model, trace its call with `inputs`; see `minigrad_viz.trace.models`. Names are labels or, for nodes
+    without a label, variables in `namespaces` (default: those of the caller). The graph is not modified. Raises
+    DTypeError if `x` is neither a Value nor a tensor.
     """
     return trace_with_indices(x, *inputs, namespaces=namespaces)[0]
 
 
 def trace_with_indices(x: Any, *inputs: Any, namespaces: Namespaces | None = None) -> tuple[Trace, dict[Any, int]]:
-    """Return `to_trace` and the index of each graph node in the trace; no indices if `x` was already traced."""
+    """Return the result of `to_trace` and the index of each graph node in it; no indices if `x` was already traced."""
     if hasattr(x, "named_modules"):  # a model and its inputs
         return trace_model(x, inputs, caller_namespaces() if namespaces is None else namespaces)
     if hasattr(x, "captures"):  # a step of `mg.jit`

@@ -17,7 +17,8 @@ from minigrad_viz.trace.trace import Trace
 
 __all__ = ["Builder"]
 
-SOURCE_FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")  # the folder in a source line, which differs by machine
+# Matches the folder in a source line, which differs between machines.
+SOURCE_FOLDER = re.compile(r"^.*?[/\\](?=[^/\\]*:\d+: )")
 HANDLE_PATTERN = re.compile("v[₀-₉]*")
 
 
@@ -126,5 +127,5 @@ class Builder:
 
 
 def _scope_key(scope: Any) -> Any:
-    """Return the identity of a block: that of its scope entry, or the string of a leaf from another process."""
+    """Return a key that identifies a block: the id of its scope, or the string of a leaf from another process."""
     return id(scope) if isinstance(scope, Scope) else scope

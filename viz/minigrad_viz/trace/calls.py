@@ -1,7 +1,7 @@
-"""Module calls without an active recording, reconstructed as scopes from the calls noted on their results.
+"""Reconstruction of the scopes of module calls without an active recording, from the calls stored in their results.
 
-While recording, each operation notes the scope it is in. Otherwise a call is noted only on its results, which hardly
-slows training. The operations of the call are those between its inputs and its results.
+While recording, each operation stores the scope in which it is called. Otherwise, a call is stored only in its results,
+which hardly slows down training. The operations of a call are those between its inputs and its results.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ ModuleCall = tuple[Any, Any]  # a module and its arguments
 
 
 def scopes_by_node(records: Sequence[NodeRecord]) -> dict[Any, Any]:
-    """Return the scope of each node that has one: its own, or that of the innermost call around it. In `records`,
-    operands come first.
+    """Return the scope of each node that has one: the recorded scope, or that of the innermost call around the node. In
+    `records`, operands precede results.
 
     >>> import minigrad as mg
     >>> from minigrad.core.snapshot import snapshot
@@ -40,15 +40,16 @@ def scopes_by_node(records: Sequence[NodeRecord]) -> dict[Any, Any]:
 
 
 def _call_scopes(records: Sequence[NodeRecord]) -> dict[Any, Scope]:
-    """Return the scopes of noted calls by node, assigned from the largest call to the smallest."""
-    calls: dict[int, tuple[ModuleCall, int, list[Any]]] = {}  # by id of the arguments: the call, its depth, its results
+    """Return the scopes of stored calls by node. They are assigned from the largest call to the smallest."""
+    # Maps the id of the arguments to the call, its depth and its results.
+    calls: dict[int, tuple[ModuleCall, int, list[Any]]] = {}
     for record in records:
         for depth, call in enumerate(record.calls):
             calls.setdefault(id(call[1]), (call, depth, []))[2].append(record.node)
     record_of_node = {record.node: (at, record) for at, record in enumerate(records)} if calls else {}
     call_nodes = [(call, depth, _nodes_of_call(call, ends, record_of_node)) for call, depth, ends in calls.values()]
     scope_of_node: dict[Any, Scope] = {}
-    paths: dict[int, dict[int, str]] = {}  # paths of the submodules of each module, by id
+    paths: dict[int, dict[int, str]] = {}  # maps the id of a module to the paths of its submodules, by id
     for (module, _), _, nodes in sorted(
         call_nodes, key=lambda call_and_nodes: (-len(call_and_nodes[2]), -call_and_nodes[1])
     ):
@@ -81,7 +82,7 @@ def _nodes_of_call(
         if all(call_args is not args for _, call_args in calls) and any(
             id(other_module) not in submodules for other_module, _ in calls
         ):
-            continue  # from another module, or an earlier call
+            continue  # the node is the result of another module, or of an earlier call
         if record.op is not None:
             reached[node] = record_of_node[node]
             stack += [x for x in record.operands if isinstance(x, Node)]

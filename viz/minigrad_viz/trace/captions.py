@@ -45,18 +45,19 @@ _WORDS = {
     "log": "the natural logarithm",
     "matmul": "a matrix product",
 }
-"""Full names of operations with abbreviated names."""
+"""Descriptions of operations whose names are abbreviated."""
 
-NON_BROADCASTING = frozenset({"contract", "linear", "matmul"})  # operands are not broadcast to the result's shape
+# Operations that do not broadcast operands to the result's shape.
+NON_BROADCASTING = frozenset({"contract", "linear", "matmul"})
 
 
 SEED_CAPTION = "each arrow multiplies the incoming gradient (upstream) by its derivative (local)"
 
 
 class Caption(NamedTuple):
-    """The caption of a moment: `chip` is the progress of the pass, `words` describe the event.
+    """The caption of a moment. `chip` is the progress of the pass, `words` describe the event.
 
-    `formula`, its `result` and `total`, the sum to which it is added, are shown below; each is "" if there is none.
+    `formula`, its `result`, and `total`, the sum to which the result is added, are shown below; each may be empty.
     """
 
     chip: str
@@ -94,7 +95,7 @@ def caption_of(moment: Moment) -> Caption:
 
 
 def _forward_caption(moment: Moment, name: str) -> Caption:
-    """Caption the computation of a node: the formula in names and in numbers, and the result."""
+    """Return the caption for the computation of a node: its formula in names and in numbers, and the result."""
     timeline, trace, node = moment.timeline, moment.timeline.trace, moment.node
     chip = f"Forward {moment.position} of {timeline.forward}"
     if trace.kinds[node] == "x":
@@ -119,7 +120,7 @@ def _operands(trace: Trace, node: int) -> list[int]:
 
 
 def _backward_caption(moment: Moment, name: str) -> Caption:
-    """Caption a gradient that flows back over an edge."""
+    """Return the caption for a gradient that flows back over an edge."""
     timeline, trace, event = moment.timeline, moment.timeline.trace, moment.event
     assert event is not None
     result, root = trace.title(trace.result[moment.edge]), trace.title(timeline.root)
@@ -149,7 +150,7 @@ def _backward_caption(moment: Moment, name: str) -> Caption:
 
 
 def _interpretation(name: str, root: str, event: Arrival) -> str:
-    """Return the meaning of a gradient once it is final; "" before."""
+    """Return a sentence that interprets a gradient once it is final, otherwise ""."""
     if event.met < event.of or not isinstance(event.total, float) or not event.total:
         return ""
     verb = "decreases" if event.total < 0 else "increases"
@@ -203,7 +204,7 @@ def format_quantity(x: Any) -> str:
 
 
 def edge_label(moment: Moment) -> str:
-    """Return the label of the edge over which a gradient flows, "" if there is none."""
+    """Return the label of the edge over which a gradient flows, or "" if there is none."""
     if (event := moment.event) is None:
         return ""
     upstream, contribution = scalar_of(event.upstream), scalar_of(event.contribution)
@@ -215,15 +216,15 @@ def edge_label(moment: Moment) -> str:
 
 
 def parenthesize(x: float | None, formatter: Callable[[float | None], str] = format_brief) -> str:
-    """Format a number as a factor or a term: in parentheses if it is negative."""
+    """Format a number as a factor or a term, in parentheses if it is negative."""
     return f"({formatter(x)})" if format_float(x).startswith("-") else formatter(x)
 
 
-# --- what an operation does to a gradient ----------------------------------------------------------------------------
+# --- gradient rules --------------------------------------------------------------------------------------------------
 
 
 def edge_vjp(trace: Trace, edge: int) -> Formula | None:
-    """Return the VJP of an edge between tensors, such as g bᵀ; None if it cannot be written."""
+    """Return the VJP of an edge between tensors, such as g bᵀ; None if it cannot be expressed as a formula."""
     result = trace.result[edge]
     attrs = formula_attributes(trace.attrs.get(result, {}))
     op = trace.ops[trace.op[result]]

@@ -4,10 +4,10 @@
     edges    one per operand of each operation, so a*a has two, with the local derivative
     passes   the events of a backward pass from each output, in order: the chain rule step by step
     blocks   the tree of collapsible parts, such as scopes; block 0 is the entire graph
-    notes    warnings for the user: the first NaN, a value modified since
+    notes    warnings for the user, such as the first NaN or a modified operand
 
-A node is identified by its index in `nodes`, never by its address, so the same graph gives the same trace. Columns are
-fast to fill and to serialise; `nodes`, `edges` and a pass's `steps` present them as rows.
+A node is identified by its index in `nodes`, never by its address, so the same graph always has the same trace. Columns
+are fast to fill and to serialise; `nodes`, `edges` and a pass's `steps` present them as rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from minigrad_viz.trace.rows import Edge, ModuleInfo, Note, PassStep, Rows, Tens
 
 __all__ = ["MAX_DETAILED_NODES", "Columns", "Pass", "count_phrase", "format_attributes", "is_close", "is_finite"]
 
-MAX_DETAILED_NODES = 400  # nodes; a larger graph is shown with most blocks closed, and not with the text of every node
+# Maximum number of nodes of a graph that is shown with the text of every node; a larger graph has most blocks closed.
+MAX_DETAILED_NODES = 400
 KIND_NAMES: dict[str, Any] = {"l": "leaf", "o": "op", "c": "constant", "x": "broken"}
 STATE_NAMES: dict[str, Any] = {"n": "none", "f": "final", "b": "blocked", "p": "unknown"}
 STATE_TEXTS = {"n": "—", "b": "blocked", "p": "not kept"}
@@ -41,7 +42,7 @@ STATE_TEXTS = {"n": "—", "b": "blocked", "p": "not kept"}
 
 @dataclass(slots=True)
 class Pass:
-    """The steps of a backward pass from node `root`, by column."""
+    """The steps of a backward pass from node `root`, as columns."""
 
     root: int
     trace: Columns = field(repr=False)
@@ -64,8 +65,8 @@ class Pass:
 class Columns:
     """The columns of a trace, and text derived from them."""
 
-    # By node. Sparse columns are dicts; `modified_operands` are the operands of a node that were modified after it was
-    # computed.
+    # Columns by node. Sparse columns are dicts; `modified_operands` are the operands of a node that were modified after
+    # the node was computed.
     kinds: list[str] = field(default_factory=list)
     op: list[int] = field(default_factory=list)
     names: list[str | None] = field(default_factory=list)
@@ -77,7 +78,7 @@ class Columns:
     modified_operands: dict[int, list[int]] = field(default_factory=dict)
     attrs: dict[int, dict[str, Any]] = field(default_factory=dict)
     tensors: dict[int, TensorData] = field(default_factory=dict)
-    # By edge. The incoming edges of node i have indices start[i] … start[i + 1] - 1.
+    # Columns by edge. The incoming edges of node i have indices start[i] … start[i + 1] - 1.
     operand: list[int] = field(default_factory=list)
     result: list[int] = field(default_factory=list)
     slot: list[int] = field(default_factory=list)
@@ -98,7 +99,7 @@ class Columns:
     notes: list[Note] = field(default_factory=list)
     tours: list[TourStop] = field(default_factory=list)
     execution: str = ""
-    """How a captured step is run; a captured step has shapes and no values."""
+    """How a captured step is run; empty for other graphs. A captured step has shapes but no values."""
 
     @property
     def nodes(self) -> Rows[TraceNode]:
@@ -144,7 +145,7 @@ class Columns:
 
     def title(self, index: int, limit: int = 24, in_block: bool = False) -> str:
         """Return the display name of a node: its name, the value of a constant, or else v and its tape index. With
-        `in_block`, a parameter's name omits the name of its block, next to which it is shown.
+        `in_block`, a parameter's name omits the name of the block that contains it.
         """
         name, value = self.names[index], self.values[index]
         name = self.short.get(index, name) if in_block else name
@@ -172,7 +173,7 @@ class Columns:
         return formatter(float(grad.reshape(-1)[0])) if grad.size == 1 else " × ".join(map(str, grad.shape))
 
     def is_alarming(self, index: int) -> bool:
-        """Whether a node is marked: it is not finite, or stale."""
+        """Whether a node has a non-finite value or gradient, or is stale."""
         shaped, value, grad = self.tensors.get(index), self.values[index], self.grads.get(index)
         data = value if shaped is None else shaped.array
         return index in self.modified_operands or not is_finite(data) or not is_finite(grad)
@@ -193,13 +194,13 @@ class Columns:
         return [self.title(i, limit, in_block) if x is None else x for i, x in pairs]
 
     def formula(self, index: int, limit: int = 24, in_block: bool = False) -> Formula | str | None:
-        """Return the formula that computed a node, in names; None for a leaf."""
+        """Return the formula of a node in terms of names; None for a leaf."""
         op = self.op[index]
         attrs = formula_attributes(self.attrs.get(index, {}))
         return None if op < 0 else make_formula(self.ops[op], self.symbols(index, limit, in_block), attrs)
 
     def local_formula(self, edge: int, limit: int = 24, in_block: bool = False) -> Formula | None:
-        """Return the local derivative of an edge, in names; None for tensors, or if no gradient flows."""
+        """Return the local derivative of an edge in terms of names; None for tensors, or if no gradient flows."""
         result, op = self.result[edge], self.op[self.result[edge]]
         if op < 0 or not self.flows[edge] or result in self.tensors:
             return None
@@ -209,7 +210,7 @@ class Columns:
     def local_text(
         self, edge: int, limit: int = 24, formatter: Callable[[float], str] = format_pretty, in_block: bool = False
     ) -> str:
-        """Format the local derivative as ``b = −3.0``, or one side if both are the same or one is unknown."""
+        """Format the local derivative as ``b = −3.0``, or only one side if both are equal or the other is unknown."""
         local = self.local[edge]
         formula = self.local_formula(edge, limit, in_block)
         rule = "" if formula is None else formula_text(formula)
@@ -219,7 +220,7 @@ class Columns:
         return formatter(local) if is_single else f"{rule} = {formatter(local)}"
 
     def contributions(self) -> list[int]:
-        """Return the number of edges over which each node's gradient arrives; several gradients are summed."""
+        """Return the number of contributions to each node's gradient, one per edge over which a gradient flows."""
         counts = [0] * len(self.kinds)
         for operand, flows in zip(self.operand, self.flows, strict=True):
             counts[operand] += flows
@@ -279,5 +280,5 @@ def is_close(x: Any, y: Any) -> bool:
 
 
 def count_phrase(n: int, singular: str, plural: str) -> str:
-    """Return ``3 leaves``, or "" for none."""
+    """Return a count with its noun, such as ``3 leaves``, or "" if `n` is 0."""
     return "" if not n else f"{n} {singular if n == 1 else plural}"

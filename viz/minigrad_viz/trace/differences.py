@@ -1,7 +1,7 @@
 """Compare two runs of one graph: which values and gradients differ, and where the first difference originates.
 
 Nodes are matched in tape order. A value is wrong if it differs although its operands agree. A gradient is wrong if it
-differs although everything it depends on agrees: the incoming gradients and the values that the rules read.
+differs although everything it depends on agrees: the incoming gradients and the values that the gradient rules read.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ from minigrad_viz.trace.trace import Trace
 __all__ = ["Differences", "differences", "scalar"]
 
 _EXACT = Tolerance(0.0, 0.0)
-MAX_NAME_LENGTH = 60  # characters of a name in a sentence
+MAX_NAME_LENGTH = 60  # maximum length of a name in a sentence
 
 
 @dataclass
 class Differences:
-    """The differences between two traces of one graph: `values` and `grads` by node, and `edges` (local derivatives or
-    contributions) by edge. `common` is the graph with the values of the first run.
+    """The differences between two traces of one graph.
+
+    `values` and `grads` contain the differences by node, and `edges` those of local derivatives or contributions by
+    edge. `common` is the graph with the values of the first run.
     """
 
     first: Trace
@@ -81,7 +83,7 @@ class Differences:
 
     @cached_property
     def gradient_edges(self) -> dict[int, list[int]]:
-        """By node, the edges over which its gradient arrives in at least one run."""
+        """Maps a node to the edges over which its gradient arrives in at least one run."""
         edges_by_node: dict[int, list[int]] = {}
         for edge, operand in enumerate(self.common.operand):
             if self.first.flows[edge] or self.second.flows[edge]:
@@ -89,7 +91,7 @@ class Differences:
         return edges_by_node
 
     def suspect_nodes(self, node: int) -> list[int]:
-        """Return the nodes whose rules contributed differing gradients to a node."""
+        """Return the nodes whose gradient rules contributed differing gradients to `node`."""
         return list(
             dict.fromkeys(self.common.result[edge] for edge in self.gradient_edges.get(node, ()) if edge in self.edges)
         )
@@ -109,7 +111,7 @@ class Differences:
     # --- sentences ---
 
     def headline(self) -> str:
-        """Return how many nodes differ, and beyond which tolerance."""
+        """Return a sentence that states how many nodes differ, and the tolerance."""
         tolerance, nodes, count = self._tolerance_phrase(), len(self.common.kinds), len(self.nodes)
         if not count:
             compared = f"{_count(nodes - len(self.unknown), 'value')} and {_count(len(self.gradients), 'gradient')}"
@@ -122,7 +124,7 @@ class Differences:
         )
 
     def _tolerance_phrase(self) -> str:
-        """Return the tolerance, for each dtype if there are several."""
+        """Return the tolerance in words, for each dtype if there are several."""
         tolerances = {}
         for node in self.common.tensors or range(len(self.common.kinds)):  # constants have no dtype
             dtypes = [_dtype(trace, node) for trace in (self.first, self.second)]
@@ -133,9 +135,7 @@ class Differences:
         return "; ".join(f"{tolerance} of {dtype}" for dtype, tolerance in floats.items())
 
     def findings(self) -> list[str]:
-        """Return the findings that the user should look at next, in a sentence or two each, and what could not be
-        compared.
-        """
+        """Return sentences about the first differences and their likely origins, and about missing comparisons."""
         return [*self._value_findings(), *self._gradient_findings(), *self._unknown_findings()]
 
     def _value_findings(self) -> Iterator[str]:
@@ -202,7 +202,7 @@ class Differences:
         return self.common.title(node, MAX_NAME_LENGTH) + ("" if formula is None else f" = {formula_text(formula)}")
 
     def _rule_names(self, node: int) -> str:
-        """Return the names of the operations to which these rules belong."""
+        """Return the name of the operation of a node, or both names if the runs differ."""
         first_name, second_name = (trace.ops[trace.op[node]].name for trace in (self.first, self.second))
         return first_name if first_name == second_name else f"{first_name} (first run) or {second_name} (second run)"
 
@@ -217,7 +217,7 @@ class Differences:
         return f" It was called with {', '.join(changes)}." if changes else ""
 
     def _format_both(self, pair: tuple[Any, Any], gap: Gap) -> str:
-        """Format two numbers, or the distance of two arrays."""
+        """Format two numbers, or the difference between two arrays."""
         if pair[0] is None or pair[1] is None:
             return f"only in the {'second' if pair[0] is None else 'first'} run"
         description = f"{gap.cells:,} of {gap.size:,} elements, by {format_compact(gap.amount)} at most"
@@ -296,7 +296,7 @@ def _compare_gradients(result: Differences) -> None:
 
 
 def _accumulated_gradients(trace: Trace) -> dict[int, Any] | None:
-    """Return the gradients accumulated by one pass from each output; None if one of these passes is unknown."""
+    """Return the gradients accumulated by one pass from each output; None if any of these passes is unknown."""
     if {run.root for run in trace.passes} != set(trace.outputs):
         return None
     totals: dict[int, Any] = {}

@@ -1,6 +1,4 @@
-"""The trace of a failed computation: the graph built so far, and the call that raised as a last node without a
-value.
-"""
+"""The trace of a failed computation: the graph built so far. Its last node is the call that raised, without a value."""
 
 from __future__ import annotations
 
@@ -105,10 +103,8 @@ def _source_line(frame: FrameType, line: int) -> str:
 
 
 def trace_failure(error: BaseException, namespaces: Namespaces, built_nodes: list[Any]) -> Trace | None:
-    """Return the graph of the failed call's arguments, with the call as its last node; if no argument is a node, return
-    the graph of `built_nodes`.
-
-    None if there is nothing to draw.
+    """Return the graph of the failed call's arguments, with the call as its last node. If no argument is a node, return
+    the graph of `built_nodes`, or None if there are none.
     """
     call = failing_call(error)
     operands = [] if call is None else [x for x in call.operands if isinstance(x, GraphNode)]
@@ -132,7 +128,7 @@ def trace_failure(error: BaseException, namespaces: Namespaces, built_nodes: lis
             operand_nodes.append(_add_node(trace, "c", None, float(x), []))
     at = _add_node(trace, "x", call.op, None, operand_nodes)
     trace.block[at] = _block_of(trace, indices, getattr(error, "minigrad_scope", ""))
-    for end in operand_nodes:  # parameters of a failed layer
+    for end in operand_nodes:  # move the parameters of a failed layer to its block
         if isinstance(next((x for x, index in indices.items() if index == end), None), mg.nn.Parameter):
             trace.block[end] = trace.block[at] if trace.operand.count(end) == 1 else trace.block[end]
     trace.lines[at] = sanitize(call.line)
@@ -148,7 +144,7 @@ def _same_kind(nodes: list[Any]) -> list[Any]:
 
 
 def _location_phrase(error: BaseException, namespaces: Namespaces) -> str:
-    """Return where user code raised, as " (at file:line: source)"."""
+    """Return the line of user code that raised, formatted as " (at file:line: source)"."""
     frames = user_frames(error, namespaces[0]) if namespaces else []
     return f" (at {sanitize(_source_line(*frames[-1]))})" if frames else ""
 
@@ -172,7 +168,7 @@ def _add_node(trace: Trace, kind: str, name: str | None, value: float | None, op
 
 
 def _block_of(trace: Trace, indices: Mapping[Any, int], scope: Any) -> int:
-    """Return the block of the scope entry in which the call was made; create the block if no node is in it."""
+    """Return the block of `scope`, in which the call was made; create the block if it contains no node."""
     if not scope:
         return 0
     nodes_in_scope = (
@@ -194,7 +190,7 @@ def _block_of(trace: Trace, indices: Mapping[Any, int], scope: Any) -> int:
 
 
 def _scope_distance(scope: Any, outer: Any) -> int:
-    """Return how many scopes `outer` is above `scope`; -1 if it does not enclose it."""
+    """Return the number of levels from `scope` up to `outer`; -1 if `outer` does not enclose `scope`."""
     levels_up = 0
     while scope:
         if scope is outer:

@@ -1,4 +1,4 @@
-"""The difference between two numbers or arrays, and whether it exceeds rounding."""
+"""Differences between two numbers or arrays, and tolerances for rounding errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_FACTOR = 100  # largest factor between two runs that is reported
 
 
 class Tolerance(NamedTuple):
-    """A tolerance: two elements agree if they differ by at most ``atol + rtol · m``, where m is the larger of their
+    """A tolerance. Two elements agree if they differ by at most ``atol + rtol · m``, where m is the larger of their
     magnitudes, or the median magnitude in their arrays if that is larger. The median prevents false alarms for results
     of cancellation near 0.
 
@@ -92,7 +92,7 @@ def _array_gap(first: Any, second: Any, tolerance: Tolerance) -> Gap | None:
         if not is_different.any():
             return None
         ratios = np.where(np.isfinite(distance), distance / magnitude, distance)[is_different]
-    largest = float(distance[is_different].max()), float(ratios.max())  # NaN if there is one
+    largest = float(distance[is_different].max()), float(ratios.max())  # NaN if any element is NaN
     return Gap(*largest, int(is_different.sum()), x.size, _factor(x, y, tolerance))
 
 
@@ -108,7 +108,7 @@ def _factor(x: Any, y: Any, tolerance: Tolerance) -> float | None:
 
 
 def _simple_factor(factor: float, tolerance: Tolerance) -> float | None:
-    """Return `factor` if it is a small integer or its reciprocal, and not 1."""
+    """Return `factor`, rounded, if it is a small integer other than 1, or its reciprocal is; otherwise None."""
     margin = max(tolerance.rtol, 1e-9)
     for candidate, is_reciprocal in ((factor, False), (1 / factor if factor else 0.0, True)):
         if (

@@ -1,6 +1,6 @@
-"""Gradient flow: the gradient size of each layer at the measured steps of training, and its alarms.
+"""Gradient flow: the root mean square of each layer's gradient at the measured steps of training, and its alarms.
 
-There are at most `MAX_COLUMNS` columns: when all are used, pairs of adjacent columns are merged, keeping the larger
+There are at most `MAX_COLUMNS` columns. When all are used, pairs of adjacent columns are merged, keeping the larger
 sizes. Adding a step therefore takes constant time, and no peak is lost.
 """
 
@@ -18,10 +18,11 @@ __all__ = ["MAX_COLUMNS", "Alarm", "Column", "Flow", "StepMeasurement"]
 
 __getattr__ = deprecated_names(__name__, {"Measured": "StepMeasurement"})
 
-MAX_COLUMNS = 200  # columns
-MAX_RATIO = 1e3  # tolerated ratio to the gradient near the loss; beyond it, a layer hardly learns
-MAX_GROWTH = 1e3  # tolerated ratio of a gradient to its running average
-WARMUP_STEPS = 5  # measured steps before the running average is used
+MAX_COLUMNS = 200
+# Largest accepted ratio, in either direction, between a layer's gradient size and the size near the loss.
+MAX_RATIO = 1e3
+MAX_GROWTH = 1e3  # largest accepted ratio of a gradient's size to its running average
+WARMUP_STEPS = 5  # number of measured steps before the running average is used
 AVERAGE_DECAY = 0.9  # decay of the running average
 MAX_DEAD_FRACTION = 0.5  # fraction of dead units that raises an alarm
 
@@ -29,11 +30,11 @@ Kind = Literal["nan", "inf", "vanishing", "exploding", "grown", "dead", "stale"]
 
 
 class Alarm(NamedTuple):
-    """A problem that appeared in a layer, `row`, for the first time at `step`.
+    """A problem that was detected in layer `row` for the first time at `step`.
 
     `size` is the size of the gradient, or the fraction of dead units. It is compared with `reference_size`: the size in
-    layer `reference_row`, or the layer's own earlier size if `reference_row` is None. For NaN and Inf, `reference_row`
-    is None if the gradient contains the value.
+    layer `reference_row`, or the layer's own earlier size if `reference_row` is None. For NaN and infinity,
+    `reference_row` is None if the gradient contains the value.
     """
 
     kind: Kind
@@ -45,10 +46,9 @@ class Alarm(NamedTuple):
 
 
 class StepMeasurement(NamedTuple):
-    """The measurements of a step, by layer: the root mean square of its gradient, a NaN or infinity in its output, the
-    fraction of dead units, and the layers whose gradient was accumulated into an old one.
-
-    `all_rows` lists the layers in call order.
+    """The measurements of a step by layer: the root mean square of the gradient, a NaN or infinity in the output, the
+    fraction of dead units, and the layers whose gradient was accumulated into an old one. Also contains the layers in
+    call order.
     """
 
     sizes: Mapping[int, float]
@@ -60,7 +60,7 @@ class StepMeasurement(NamedTuple):
 
 @dataclass(slots=True)
 class Column:
-    """The measured steps of one column: first and last, their count, and the largest size by layer."""
+    """A column of measured steps: the first and the last step, the number of steps, and the largest size by layer."""
 
     first: int
     last: int
@@ -81,7 +81,7 @@ def _larger(first: float | None, second: float | None) -> float:
 
 @dataclass
 class Flow:
-    """The columns, and the alarms in the order in which they were raised.
+    """The columns of a training run, and the alarms in the order in which they were raised.
 
     >>> flow = Flow()
     >>> for step in range(1, 4):
@@ -142,8 +142,8 @@ class Flow:
             self.alarms.append(alarm)
 
     def _check_finite(self, step: int, measured: StepMeasurement) -> bool:
-        """Raise an alarm for the first non-finite output, or else the first non-finite gradient of the backward pass,
-        and return whether there was any. An infinity is ignored if all gradients are finite, as with a mask.
+        """Raise an alarm for the first non-finite output, or else for the first non-finite gradient of the backward
+        pass. Return whether there was any. Infinite outputs are ignored if all gradients are finite, as with a mask.
         """
         all_rows = [*measured.order, *(row for row in measured.sizes if row not in measured.order)]
         gradients_in_order = [(row, measured.sizes[row]) for row in reversed(all_rows) if row in measured.sizes]
@@ -158,7 +158,7 @@ class Flow:
         return True
 
     def _check_ratio(self, step: int, measured: StepMeasurement) -> None:
-        """Compare the layers with the layer nearest to the loss that has a gradient."""
+        """Compare the gradient size of each layer with that of the layer nearest to the loss that has a gradient."""
         rows_with_gradient = [row for row in measured.order if measured.sizes.get(row)]
         if not rows_with_gradient:
             return
@@ -172,7 +172,7 @@ class Flow:
                 self._raise_once(Alarm("exploding", step, row, size, reference_size, reference_row))
 
     def _check_growth(self, step: int, row: int, size: float) -> None:
-        """Compare a layer with its own running average, which excludes zeros."""
+        """Compare the gradient size of a layer with its running average, which excludes zeros."""
         if not size:
             return
         count, average = self._averages.get(row, (0, math.log(size)))

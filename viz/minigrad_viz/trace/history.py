@@ -1,8 +1,8 @@
 """The timeline of a graph: each value as it is computed, then each product of the backward pass.
 
-Position 0 is before the first operation; then each operation has a position, the seed of the backward pass has one, and
-so has each of its events. The state at a position depends on the position alone. `frontend/src/model/history.js`
-mirrors this module.
+Position 0 is before the first operation. It is followed by a position for each operation, one for the seed of the
+backward pass, and one for each event of the backward pass. The state depends only on the position.
+`frontend/src/model/history.js` mirrors this module.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __getattr__ = deprecated_names(__name__, {"Event": "Arrival", "History": "Timeli
 
 
 class Gradient(NamedTuple):
-    """The gradient of a node at a moment: the sum of the first `met` of its `of` contributions, None if `met` is 0."""
+    """The gradient of a node: the sum of the first `met` of its `of` contributions, or None if `met` is 0."""
 
     state: Literal["none", "partial", "final", "blocked"]
     met: int
@@ -32,7 +32,7 @@ class Gradient(NamedTuple):
 class Arrival(NamedTuple):
     """One event of the backward pass: ``upstream * local = contribution``, and ``before + contribution = total``.
 
-    The contribution is number `met` of `of`. `before` is None for the first one; `local` is None for tensors.
+    The contribution is number `met` of `of`. `before` is None for the first contribution; `local` is None for tensors.
     """
 
     upstream: Any
@@ -71,7 +71,7 @@ class Timeline:
         self.position_of_node = {node: position for position, node in enumerate(self.order, 1)}
         self.position_of_edge = {edge: position for position, edge in enumerate(edges, self.seed + 1)}
         self.arrivals: dict[int, list[int]] = {}
-        """By node, the positions at which contributions to its gradient arrive."""
+        """Maps a node to the positions at which contributions to its gradient arrive."""
         for position, edge in enumerate(edges, self.seed + 1):
             self.arrivals.setdefault(trace.operand[edge], []).append(position)
 
@@ -90,7 +90,7 @@ class Timeline:
         return Moment(self, position, "forward", self.order[position - 1]) if position else Moment(self, 0, "start", -1)
 
     def next(self, position: int, unit: Literal["edge", "op"] = "edge") -> int:
-        """Return the next position; with "op", all contributions of an operation are one step."""
+        """Return the next position. If `unit` is "op", all contributions of an operation are one step."""
         target = min(position + 1, self.last)
         while (
             unit == "op" and self.seed < target < self.last and self._result_at(target) == self._result_at(target + 1)
@@ -154,7 +154,7 @@ class Moment:
         return Gradient("partial" if met < of else "final", met, of, timeline.total(arrivals[met - 1]))
 
     def edge_state(self, edge: int) -> Literal["idle", "active", "done"]:
-        """Return whether an edge is used at this position, or a gradient has flowed back over it."""
+        """Return "active" if an edge is used at this position, "done" if a gradient has passed it, otherwise "idle"."""
         timeline = self.timeline
         if self.position > timeline.forward:
             passed = timeline.position_of_edge.get(edge, self.position + 1)

@@ -1,5 +1,5 @@
-"""The trace of a step captured by `mg.jit`: kernel calls are nodes in execution order, and each compiled kernel is a
-block titled by what it computes.
+"""The trace of a step captured by `mg.jit`. Kernel calls are nodes in execution order, and each compiled kernel is a
+block whose title states what the kernel computes.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from minigrad_viz.trace.trace import Trace
 
 __all__ = ["trace_step"]
 
-MAX_PARAMETER_LENGTH = 24  # characters of a parameter's name in a title
-MAX_UNITS_PER_PHASE = 12  # units in a phase; if there are more, they are grouped by module
+MAX_PARAMETER_LENGTH = 24  # maximum length of a parameter's name in a title
+MAX_UNITS_PER_PHASE = 12  # maximum number of units in a phase before they are grouped by module
 
 
 def trace_step(step: Any, namespaces: Namespaces) -> Trace:
     """Return the trace of the last run of a step of `mg.jit`.
 
-    Arguments and existing memory are leaves; a call that writes to memory is a node that later reads depend on. Values
-    are shown if memory still holds them: parameters, optimizer state, gradients and results. There is no separate
-    backward pass, because the step itself contains it. Raises ArgumentError for a step that was not captured.
+    Arguments and existing memory are leaves. A call that writes to memory is a node, on which later reads depend. The
+    values of parameters, optimizer state, gradients and results are shown if they are still in memory. There is no
+    separate backward pass, because the step itself contains it. Raises ArgumentError for a step that was not captured.
     """
     recording = step.recording
     if recording is None:
@@ -73,7 +73,7 @@ class _Unit:
 
 
 def _execution_units(recording: Any) -> list[_Unit]:
-    """Return the calls of a step as launched, in execution order."""
+    """Return the units of a step in execution order: its launches, or its calls if there is no replay."""
     launched, count = recording.replay, len(recording.program.nodes)
     if launched is None:
         return [_Unit([k]) for k in range(count)]
@@ -85,15 +85,15 @@ def _execution_units(recording: Any) -> list[_Unit]:
         if calls:
             units.append(_Unit(calls, launch.kernel.name, "" if group is None else group.kernel.name))
     for k in range(count):
-        if k not in launched_calls:  # nothing is launched for it
+        if k not in launched_calls:  # no kernel is launched for this call
             later = (at for at, unit in enumerate(units) if unit.calls[0] > k)
             units.insert(next(later, len(units)), _Unit([k]))
     return units
 
 
 def _titled_calls(nodes: Sequence[Any], order: Sequence[int], memory_names: Mapping[int, str]) -> dict[int, TitledCall]:
-    """Describe each call for `title_of_kernel`; `memory_names` maps buffer numbers to names."""
-    writer: dict[int, Any] = {}  # by buffer number, the last call that wrote to it
+    """Return a description of each call for `title_of_kernel`. `memory_names` maps buffer numbers to names."""
+    writer: dict[int, Any] = {}  # maps a buffer number to the last call that wrote to the buffer
     titled = {}
     for k in order:
         node = nodes[k]
@@ -111,7 +111,7 @@ def _titled_calls(nodes: Sequence[Any], order: Sequence[int], memory_names: Mapp
 
 
 def _group_by_phase(units: list[_Unit], titled_calls: Mapping[int, TitledCall]) -> list[_Unit]:
-    """Group the units by phase: forward, backward, update. Long phases are grouped further by module."""
+    """Group the units by phase: forward, backward and update. Long phases are also grouped by module."""
     calls_by_unit = [[titled_calls[k] for k in unit.calls if k in titled_calls] for unit in units]
     backward_units = [at for at, calls in enumerate(calls_by_unit) if any(call.gradient_of for call in calls)]
     update_units = [at for at, calls in enumerate(calls_by_unit) if any(one.op in UPDATE_WORDS for one in calls)]
@@ -127,13 +127,13 @@ def _group_by_phase(units: list[_Unit], titled_calls: Mapping[int, TitledCall]) 
         (units[:first], units[first:update_start], units[update_start:]),
         strict=True,
     )
-    is_single_update = len(units[update_start:]) == 1  # a single unit's own title names the update
+    is_single_update = len(units[update_start:]) == 1  # the title of a single unit already names the update
     groups = [_Unit([], parts=_group_by_module(some, titled_calls), name=phase) for phase, some in phases if some]
     return [*groups[:-1], *units[update_start:]] if is_single_update else groups
 
 
 def _group_by_module(units: list[_Unit], titled_calls: Mapping[int, TitledCall]) -> list[_Unit]:
-    """Group consecutive units of a long phase that belong to one part of a model."""
+    """Group consecutive units of a long phase that belong to the same submodule of the outermost module."""
     if len(units) <= MAX_UNITS_PER_PHASE:
         return units
     groups = []
@@ -144,7 +144,7 @@ def _group_by_module(units: list[_Unit], titled_calls: Mapping[int, TitledCall])
 
 
 def _module_of_unit(unit: _Unit, works: Mapping[int, TitledCall]) -> str:
-    """Return the part of the outermost module that all calls of a unit belong to, with its class; "" if none."""
+    """Return the submodule of the outermost module to which all calls of a unit belong, with its class, or ""."""
     parts = {_module_part(works[k].scope) for k in unit.calls if k in works}
     return parts.pop() if len(parts) == 1 else ""
 
@@ -159,7 +159,7 @@ def _module_part(scope: Any) -> str:
 
 
 def _title_and_note(unit: _Unit, works: Mapping[int, TitledCall]) -> tuple[str, str]:
-    """Return the title of a unit of several calls, and its note."""
+    """Return the title and the note of a unit of several calls."""
     calls = [works[k] for k in _calls_of(unit) if k in works]
     if unit.name and not is_only_updates(calls):
         return unit.name, ""
@@ -180,10 +180,10 @@ class _StepTraceBuilder:
 
     def __init__(self, recording: Any, namespaces: Namespaces) -> None:
         self._builder, self._recording, self._program = Builder(), recording, recording.program
-        self._writer: dict[int, int] = {}  # by buffer number
-        self._external: dict[int, int] = {}  # by number of an external buffer
-        self._names: dict[int, str] = {}  # by node
-        self._views: dict[int, Any] = {}  # by node: the view of its values
+        self._writer: dict[int, int] = {}  # maps a buffer number to the last node that wrote to it
+        self._external: dict[int, int] = {}  # maps the number of an external buffer to its node
+        self._names: dict[int, str] = {}  # names by node
+        self._views: dict[int, Any] = {}  # maps a node to the view of its values
         called = _names_of_captured(recording, namespaces)
         self.memory_names = dict(enumerate(recording.arguments)) | _names_of_memory(recording, called)
         self._gradients = [(x, f"{called.get(x, 'argument')}.grad", k) for x, k in recording.gradients if k is not None]
@@ -218,10 +218,10 @@ class _StepTraceBuilder:
                 self._names.setdefault(index, f"{self.memory_names[view.buffer.index]}′")  # the updated parameter
 
     def _operand_node(self, x: Any) -> int:
-        """Return the node of an operand, or of the memory it is a view of."""
+        """Return the node of an operand, or of the memory of which it is a view."""
         builder = self._builder
         if not hasattr(x, "buffer"):
-            x = getattr(x, "value", x)  # the traced value of a symbolic scalar
+            x = getattr(x, "value", x)  # traced value of a symbolic scalar
             return builder.add("c", None, float(x), "b", 0)
         index = x.buffer.index
         if index not in self._writer:
@@ -235,7 +235,7 @@ class _StepTraceBuilder:
         return self._writer[index]
 
     def _add_leaf(self, view: Any, value: Any) -> int:
-        """Append memory that no call has written to; a scalar becomes a constant."""
+        """Append a leaf for memory to which no call has written; a scalar becomes a constant."""
         value = getattr(value, "value", value)
         if value is not None and math.prod(view.shape) == 1:
             return self._builder.add("c", None, float(value), "b", 0)
@@ -278,7 +278,7 @@ class _StepTraceBuilder:
                 trace.block[at] = block
 
     def _available_values(self) -> Iterator[tuple[int, Any]]:
-        """Yield the nodes whose values are still in memory (persistent buffers and results), with the arrays."""
+        """Yield the nodes whose values are still in memory (persistent buffers and results), with their arrays."""
         launched, results = self._recording.replay, self._program.result_views
         for buffer_index, index in self._writer.items():
             if (
@@ -296,7 +296,7 @@ class _StepTraceBuilder:
 
 
 def _names_of_captured(recording: Any, namespaces: Namespaces) -> dict[Any, str]:
-    """Return the names of captured tensors: paths from a variable, or else descriptions."""
+    """Return the names of captured tensors: the path from a variable, or else a description."""
     names = {x: sanitize(about) for x, about in recording.guarded_tensors}
     names |= names_of(list(names), namespaces)
     for space in reversed(namespaces):
@@ -323,11 +323,11 @@ def _names_of_memory(recording: Any, names_by_tensor: dict[Any, str]) -> dict[in
 
 
 def _module_path(scope: str) -> str:
-    """Return a module's path in the outermost called module, or the name of the outermost module for itself."""
+    """Return the path of a module within the outermost called module, or the name of the latter for itself."""
     name, _, inner = scope.partition("/")
     return sanitize(inner.replace("/", ".") or name.lstrip("_"))
 
 
 def _format_attribute(x: Any) -> Any:
-    """Format an attribute. An attribute that is re-read at each call is represented by its description."""
+    """Format an attribute. An attribute that is read again at each call is replaced by its description."""
     return x.description if hasattr(x, "description") else x

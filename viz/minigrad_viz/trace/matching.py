@@ -1,4 +1,4 @@
-"""Match two traces of the same graph: from the outputs back, the same operations, operands and shapes."""
+"""Match the nodes of two traces of the same graph by operation, operands and shape, starting at the outputs."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def _mismatch_error(first: Trace, second: Trace, reason: str) -> ArgumentError:
 
 
 def _pair_nodes(first: Trace, second: Trace) -> tuple[dict[int, int], list[tuple[int, str]]]:
-    """Return a mapping from nodes of the first trace to nodes of the second, and the mismatches with their nodes."""
+    """Return a mapping from nodes of the first trace to nodes of the second, and the mismatches as (node, text)."""
     ends = list(zip(first.outputs, second.outputs, strict=False))
     second_of_first: dict[int, int] = {}
     first_of_second: dict[int, int] = {}
     mismatches: list[tuple[int, str]] = []
-    stack = [(*pair, pair) for pair in reversed(ends)]  # a pair of nodes, and the pair of results that use it
+    stack = [(*pair, pair) for pair in reversed(ends)]  # nodes of both traces, and the results that use them
     while stack:
         first_node, second_node, results = stack.pop()
         if first_node in second_of_first or second_node in first_of_second:
@@ -107,7 +107,7 @@ def _is_comparable(first_op: mg.Op | None, second_op: mg.Op | None) -> bool:
 
 
 def _operands(trace: Trace, node: int) -> list[tuple[int, int]]:
-    """Return the operands of a node, with their slots."""
+    """Return the operands of a node as pairs (operand, slot)."""
     return [(trace.operand[edge], trace.slot[edge]) for edge in range(trace.start[node], trace.start[node + 1])]
 
 

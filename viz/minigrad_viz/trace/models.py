@@ -1,4 +1,4 @@
-"""The trace of a model's call, with its modules as blocks; if the call raises, of the part computed before."""
+"""The trace of a model's call, with its modules as blocks. If the call raises, the part computed before is shown."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from minigrad_viz.trace.trace import Trace
 
 __all__ = ["initial_blocks", "initial_state", "trace_model"]
 
-LOSS_ALARMS = ("vanishing", "exploding")  # alarms that are meaningless for outputs, whose sum is not a loss
-MAX_VISIBLE_ITEMS = 40  # items visible at first
+LOSS_ALARMS = ("vanishing", "exploding")  # alarms that are only meaningful for a loss
+MAX_VISIBLE_ITEMS = 40  # maximum number of items visible at the start
 
 
 def initial_blocks(trace: Trace, expand: bool | Collection[str] | None = None) -> list[int] | None:
     """Return the blocks of a model that start open: all, only the model, or those named in `expand`, as "blocks.0" or
     "head".
 
-    If `expand` is None, as many blocks start open as remain legible; for a captured step, all but its kernels. For
-    other graphs, return None. Raises ArgumentError for an unknown name.
+    By default, as many blocks start open as remain legible; for a captured step, all blocks except its kernels. Return
+    None for other graphs. Raises ArgumentError for an unknown name.
     """
     blocks = trace.blocks
     if expand is None:
@@ -48,8 +48,8 @@ def initial_blocks(trace: Trace, expand: bool | Collection[str] | None = None) -
 
 
 def initial_state(trace: Trace, expand: bool | Collection[str] | None = None) -> dict[str, Any] | None:
-    """Return the initial state of a player of a model or a captured step; None to use the player's default. `expand` is
-    as in `initial_blocks`.
+    """Return the initial state of a player of a model or a captured step; None for the player's default state. `expand`
+    is that of `initial_blocks`.
     """
     blocks = initial_blocks(trace, expand)
     if blocks is None:
@@ -59,7 +59,7 @@ def initial_state(trace: Trace, expand: bool | Collection[str] | None = None) ->
 
 def trace_model(model: Any, inputs: tuple[Any, ...], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
     """Return the trace of ``model(*inputs)``, and the indices of its nodes. The model is called in its current train or
-    eval mode; its buffers and the random state are restored.
+    eval mode; afterwards, its buffers and the random state are restored.
 
     If the model raises, the trace shows the graph built so far, with the failed call as its last node. Raises
     ArgumentError without an input, and the model's own error if nothing can be drawn.
@@ -106,7 +106,7 @@ def _without_loss_alarms(trace: Trace) -> Trace:
 
 
 def _input_names(model: Any, inputs: tuple[Any, ...]) -> dict[str, Any]:
-    """Return the inputs by `forward`'s parameter names, which are used for inputs that no user variable names."""
+    """Return the inputs by the names of `forward`'s parameters, which name inputs that are not in a user variable."""
     try:
         return dict(inspect.signature(model.forward).bind(*inputs).arguments)
     except (TypeError, ValueError):  # `forward` raises the error itself

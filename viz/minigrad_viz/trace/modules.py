@@ -18,7 +18,7 @@ __all__ = ["initially_open_blocks", "modules_of", "name_module_blocks", "paramet
 
 
 def name_module_blocks(blocks: Sequence[TraceBlock], namespaces: Namespaces) -> list[TraceBlock]:
-    """Return the blocks, with calls of outermost modules named after their variables, or else their class."""
+    """Return the blocks. Calls of outermost modules are named after the module's variable, or else its class."""
     variables: dict[int, str] = {}
     for namespace in reversed(namespaces):
         for name, value in reversed(list(namespace.items())):
@@ -33,7 +33,7 @@ def name_module_blocks(blocks: Sequence[TraceBlock], namespaces: Namespaces) -> 
 
 
 def parameter_names(blocks: Sequence[TraceBlock], existing_names: Mapping[Any, str]) -> dict[Any, str]:
-    """Return the names of parameters: their paths in the outermost called module, as in ``layers[0].neurons[1].b``.
+    """Return the names of parameters: paths in the outermost called module, as in ``layers[0].neurons[1].b``.
 
     With several outermost modules, the path starts with the module's name. A name in `existing_names` takes precedence
     unless it is the end of a path.
@@ -49,10 +49,10 @@ def parameter_names(blocks: Sequence[TraceBlock], existing_names: Mapping[Any, s
 
 
 def short_names(trace: Trace) -> dict[int, str]:
-    """Return the names of parameters within their block, whose title contains the rest of the path."""
+    """Return the names of parameters within their block, without the part of the path that is in the block's title."""
     if not trace.modules:
         return {}
-    paths: list[list[str]] = [[]]  # of each block, from the outermost module on
+    paths: list[list[str]] = [[]]  # path of each block from the outermost module
     for block in trace.blocks[1:]:
         parts = [] if block.module is None else [block.name.rstrip("₀₁₂₃₄₅₆₇₈₉")]
         paths.append([*paths[block.outer], *parts])
@@ -65,7 +65,7 @@ def short_names(trace: Trace) -> dict[int, str]:
 
 
 def modules_of(blocks: Sequence[TraceBlock]) -> dict[int, ModuleInfo]:
-    """Return the module of each block that shows a module call or several equal calls."""
+    """Return information about the modules of each block that is a module call, or a group of equal calls."""
     modules_in: list[list[Any]] = [[] if block.module is None else [block.module] for block in blocks]
     for k in range(len(blocks) - 1, 0, -1):
         if blocks[k].kind != "scope" or blocks[blocks[k].outer].kind == "fold":
@@ -98,8 +98,8 @@ def modules_of(blocks: Sequence[TraceBlock]) -> dict[int, ModuleInfo]:
 
 
 def initially_open_blocks(trace: Trace, budget: int) -> set[int]:
-    """Return the blocks that start open, as `initially_open` does; layers of tensors stay closed. The visible part is
-    never only a single closed block.
+    """Return the blocks that start open, as `initially_open` does, but with layers of tensors closed. The visible part
+    never consists of a single closed block.
     """
     blocks, block_of_node = trace.blocks, trace.block
     layers = {k for k, block in enumerate(blocks) if trace.tensors and block.module is not None and _is_layer(block)}
@@ -120,10 +120,10 @@ def _is_layer(block: TraceBlock) -> bool:
 
 
 def _ensure_visible_operations(trace: Trace, opened: set[int], layers: set[int]) -> set[int]:
-    """Return `opened` and the blocks that must be open as well so that not all operations are in one closed block."""
+    """Return `opened`, and the blocks that must also be open for the operations not to be in a single closed block."""
     blocks = trace.blocks
     computed = {k for k, op in zip(trace.block, trace.op, strict=True) if op >= 0}
-    children: list[set[int]] = [set() for _ in blocks]  # by block, its child blocks that contain operations
+    children: list[set[int]] = [set() for _ in blocks]  # child blocks that contain operations, by block
     for k in range(len(blocks) - 1, 0, -1):
         if k in computed or children[k]:
             children[blocks[k].outer].add(k)
@@ -137,7 +137,7 @@ def _ensure_visible_operations(trace: Trace, opened: set[int], layers: set[int])
 
 
 def _outermost_calls(blocks: Sequence[TraceBlock]) -> set[int]:
-    """Return the blocks that are calls of modules outside of all other module calls."""
+    """Return the blocks that are module calls outside of all other module calls."""
     is_in_call = [False] * len(blocks)
     outermost = set()
     for k, block in enumerate(blocks[1:], 1):

@@ -1,4 +1,4 @@
-"""Names of nodes: their labels, or else the variables that hold them."""
+"""Names of nodes. A node is named by its label, or else by the variable that contains it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Namespaces = Sequence[Mapping[str, Any]]
 
 PACKAGE_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 IPYTHON_HISTORY = {"In", "Out"}  # IPython's history
-MAX_DEPTH = 6  # nesting of containers and objects: model.layers[0].attention.query.weight
-MAX_CONTAINER_LENGTH = 10_000  # a longer list is data, not a handful of named weights
-MAX_OBJECTS = 2_000  # containers and objects searched per variable
-LEAF_TYPES = (int, float, str, bool, type(None))  # contain no nodes
+MAX_DEPTH = 6  # maximum nesting of containers and objects, as in model.layers[0].attention.query.weight
+MAX_CONTAINER_LENGTH = 10_000  # maximum length of a list that is searched for named weights; longer lists are data
+MAX_OBJECTS = 2_000  # maximum number of containers and objects searched per variable
+LEAF_TYPES = (int, float, str, bool, type(None))  # types of objects that contain no nodes
 OPAQUE_TYPES = (
     str,
     type,
@@ -33,11 +33,11 @@ OPAQUE_TYPES = (
     MethodType,
     Event,
     Recording,
-)  # not searched for nodes
+)  # types of objects that are not searched for nodes
 
 
 def caller_namespaces() -> Namespaces:
-    """Return the variables of the caller of this package: locals, then globals."""
+    """Return the local variables, then the global variables, of the function that called this package."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
         frame = frame.f_back
@@ -96,7 +96,7 @@ def _named_in_modules(modules: Sequence[tuple[str, Any]], unnamed: set[Any]) -> 
 
 
 def tensors_by_node(namespaces: Namespaces) -> dict[Any, Any]:
-    """Return the tensors among the variables, by node."""
+    """Return the tensors in variables, by node."""
     tensors: dict[Any, Any] = {}
     for namespace in namespaces:
         for _, value in _variables(namespace, ()):
@@ -106,7 +106,7 @@ def tensors_by_node(namespaces: Namespaces) -> dict[Any, Any]:
 
 
 def disambiguate(names: Sequence[str | None], handles: Collection[str]) -> list[str | None]:
-    """Append a subscript to each of `names` that is used by several nodes or reserved in `handles`.
+    """Append a subscript to each name that is used by several nodes or reserved in `handles`.
 
     >>> disambiguate(["w", "b", None, "w", "v₂"], {"v₂"})
     ['w₁', 'b', None, 'w₂', 'v₂₁']
@@ -132,7 +132,7 @@ def _variables(namespace: Mapping[str, Any], hidden: Collection[str]) -> Iterato
 
 
 def _search(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield `held` if it is a Value, tensor or module, and those inside it, breadth first."""
+    """Yield the Values, tensors and modules in an object, including the object itself, breadth first."""
     queue, visited = deque([(name, value, 0)]), set[int]()
     while queue:
         name, value, depth = queue.popleft()
@@ -146,7 +146,7 @@ def _search(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _children(name: str, container: Any) -> Iterable[tuple[str, Any]]:
-    """Return the contents of a list, tuple, dict or object, each named as a user writes it."""
+    """Return the contents of a list, tuple, dict or object, named as in user code."""
     if isinstance(container, OPAQUE_TYPES):
         return ()
     if isinstance(container, list | tuple | dict):
@@ -163,10 +163,8 @@ def _children(name: str, container: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _is_module(x: Any) -> bool:
-    """Whether `held` is an `nn.Module`."""
     return isinstance(x, getattr(sys.modules.get("minigrad.nn.module"), "Module", ()))
 
 
 def _is_value_or_tensor(x: Any) -> bool:
-    """Whether `held` is a Value or a tensor."""
     return isinstance(x, Node) and (isinstance(x, mg.Value) or hasattr(x, "grad_fn"))

@@ -1,4 +1,4 @@
-"""Format numbers, names and formulas, and estimate text widths; the output is the same on every machine."""
+"""Formatting of numbers, names and formulas, and estimates of text widths. The output is the same on every machine."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ __all__ = [
 
 
 def format_float(x: float | None) -> str:
-    """Format `x` to 6 significant digits, as Python writes floats; -0.0 becomes 0.0 and None a dash.
+    """Format `x` to 6 significant digits in Python's notation for floats. -0.0 becomes 0.0 and None a dash.
 
     >>> [format_float(x) for x in (2.0, 0.1 + 0.2, -0.0, 1e-7, 123456789.0, float("-inf"), None)]
     ['2.0', '0.3', '0.0', '1e-07', '1.23457e+08', '-inf', '—']
@@ -59,7 +59,7 @@ def format_float(x: float | None) -> str:
 
 
 def format_pretty(x: float | None) -> str:
-    """Format `x` as `format_float` does, with a true minus sign, ∞ and NaN.
+    """Format `x` as `format_float` does, but with a true minus sign, ∞ and NaN.
 
     >>> format_pretty(-3.0), format_pretty(float("inf")), format_pretty(float("nan"))
     ('−3.0', '∞', 'NaN')
@@ -68,7 +68,7 @@ def format_pretty(x: float | None) -> str:
 
 
 def round_for_display(x: float) -> float:
-    """Round `x` for a drawing to three significant digits, without rounding its integer part.
+    """Round `x` for display to three significant digits, but do not round its integer part.
 
     >>> round_for_display(0.123456), round_for_display(1089.7), round_for_display(-2.0)
     (0.123, 1090.0, -2.0)
@@ -89,7 +89,7 @@ def format_brief(x: float | None) -> str:
 
 
 def format_compact(x: float | None) -> str:
-    """Format `x` to 2 significant digits as `format_pretty` does, with an exponent if it is small or large.
+    """Format `x` to 2 significant digits as `format_pretty` does. Small and large numbers have an exponent.
 
     >>> [format_compact(x) for x in (-0.00454, 0.25, 123.0, 0.0, 2e9, None)]
     ['−4.5e−3', '0.25', '120.0', '0.0', '2.0e9', '—']
@@ -113,7 +113,7 @@ def round_for_json(x: float | None) -> float | str | None:
     return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
 
 
-# --- names: users choose them, so they may contain any character ---------------------------------------------------
+# --- names, in which users may use any character -------------------------------------------------------------------
 
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 # Characters that XML forbids, that UTF-8 cannot encode, or that change the direction of the surrounding text.
@@ -151,7 +151,7 @@ def shorten_name(name: str, limit: int) -> str:
 
 
 def escape(escaped: str) -> str:
-    """Escape `text` for XML or HTML content and attributes.
+    """Escape a string for XML or HTML content and attributes.
 
     >>> escape("<b> & 'c'")
     '&lt;b&gt; &amp; &#39;c&#39;'
@@ -170,7 +170,7 @@ def subscript(n: int) -> str:
 
 
 def handle(index: int) -> str:
-    """Return the name of an unnamed node: v and its tape index as a subscript, which is no Python identifier.
+    """Return the name of an unnamed node: v with the node's tape index as a subscript, which is not a valid identifier.
 
     >>> handle(12)
     'v₁₂'
@@ -182,7 +182,7 @@ def handle(index: int) -> str:
 
 
 def format_attribute(name: str, x: Any) -> str:
-    """Format the attribute `name` as a user writes it: a key as in ``x[0, 1:3]``, a type by its name.
+    """Format the value of the attribute `name` as in user code: a key as in ``x[0, 1:3]``, a type by its name.
 
     >>> format_attribute("key", (slice(None), slice(2, 4), 0)), format_attribute("dtype", mg.float64)
     ('[:, 2:4, 0]', 'float64')
@@ -203,7 +203,7 @@ def format_attribute(name: str, x: Any) -> str:
 
 
 def _format_object(x: Any) -> str:
-    """Format any object as a user would write it, or by the name of its class."""
+    """Format any object as in user code, or by the name of its class."""
     if x is None or (isinstance(x, str | bool | int | float | complex) and type(x).__module__ == "builtins"):
         return str(x)
     if isinstance(x, Enum):
@@ -227,15 +227,15 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def formula_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert attributes for a formula: numbers and None are unchanged, others become short strings."""
+    """Convert attributes for a formula. Numbers and None are unchanged, other objects become short strings."""
     return {name: x if isinstance(x, int | float | None) else format_attribute(name, x) for name, x in attrs.items()}
 
 
-MAX_ATTRIBUTE_LENGTH = 80  # characters of an attribute
+MAX_ATTRIBUTE_LENGTH = 80  # maximum length of a formatted attribute
 
 
 def _is_windows(name: str, x: Any) -> bool:
-    """Whether the attribute is a pooling's `windows`, not one that a user declared under that name."""
+    """Whether the attribute is the `windows` of a pooling operation, not a user-defined attribute of that name."""
     if name != "windows" or not isinstance(x, tuple):
         return False
     has_dims = all(isinstance(ranges, tuple | list) and ranges for ranges in x)
@@ -243,7 +243,7 @@ def _is_windows(name: str, x: Any) -> bool:
 
 
 def _format_windows(x: Any) -> str:
-    """Format a pooling's windows (ranges by dimension), as a convolution's if they are regular."""
+    """Format the windows of a pooling (ranges by dimension), as those of a convolution if they are regular."""
     regular = [_regular_window(ranges) for ranges in x]
     if None in regular:
         return " × ".join(f"({', '.join(map(_format_index, ranges))})" for ranges in x)
@@ -252,14 +252,14 @@ def _format_windows(x: Any) -> str:
 
 
 def _format_norm(x: Any) -> str:
-    """Format the dims that a norm standardises and the eps that it adds to their variance."""
+    """Format the dimensions over which a norm standardises, and the eps added to the variance."""
     dims = ", ".join(map(str, x.dim))
     mean = "" if x.centred else ", without a mean"
     return f"over dim {dims} of {_format_object(x.shape)}, eps {x.eps:g}{mean}"
 
 
 def _regular_window(ranges: Sequence[range]) -> tuple[int, int, int, int] | None:
-    """Return size, stride, padding and dilation of windows clipped to the input; None if they are irregular."""
+    """Return the size, stride, padding and dilation of windows clipped to the input; None if they are irregular."""
     full_window = max(ranges, key=len)
     last = max(indices[-1] for indices in ranges if indices)
     first, second = ranges[0], ranges[1 % len(ranges)]
@@ -273,7 +273,7 @@ def _regular_window(ranges: Sequence[range]) -> tuple[int, int, int, int] | None
 
 
 def _format_index(index: Any) -> str:
-    """Format one dimension of a key, or the indices that a window covers."""
+    """Format the index of one dimension of a key, or the indices that a window covers."""
     if not isinstance(index, slice | range):
         return "…" if index is ... else _format_object(index)
     ends = ["" if end is None else str(end) for end in (index.start, index.stop, index.step)]
@@ -294,9 +294,9 @@ FORMULA_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, 
 
 
 def make_formula(op: mg.Op, operands: Sequence[str | float], attrs: Mapping[str, Any] | None = None) -> Formula | str:
-    """Return `op` applied to names or numbers, as a formula, or as a string if the formula cannot be derived.
+    """Return the formula of `op` applied to names or numbers, as a string if it cannot be derived.
 
-    `attrs` may contain its attributes as they are displayed.
+    `attrs` may contain the op's attributes as they are displayed.
 
     >>> formula_text(make_formula(mg.OPS["mul"], ["a", -3.0]))
     'a · (−3)'
@@ -312,25 +312,25 @@ def make_formula(op: mg.Op, operands: Sequence[str | float], attrs: Mapping[str,
 
 
 def is_function(op: mg.Op) -> bool:
-    """Whether `op` is an `autograd.Function`, whose attributes no table lists."""
+    """Whether `op` is an `autograd.Function`, whose attributes are not in any table."""
     return op.variadic and op.aux == ("ctx",)
 
 
 def extra_arguments(op: mg.Op, attrs: Mapping[str, Any] | None) -> list[str]:
-    """Return the non-tensor arguments of a Function as written in a call: ``dim=-1``."""
+    """Return the non-tensor arguments of a Function in call syntax, such as ``dim=-1``."""
     arguments = formula_attributes(attrs or {}) if is_function(op) else {}
     return [f"{name}={x}".replace("=-", "=−") for name, x in arguments.items() if name not in ("output", "outputs")]
 
 
 def local_formula(op: mg.Op, slot: int, output: str | float, operands: Sequence[str | float]) -> Formula | None:
-    """Return the derivative of `op` with respect to operand `slot`; None if it cannot be written."""
+    """Return the derivative of `op` with respect to operand `slot`; None if it cannot be expressed as a formula."""
     return _if_writable(lambda: local_derivative(op, slot, output, operands))
 
 
 def product_formula(
     op: mg.Op, slot: int, output: str, operands: Sequence[str | float], attrs: Mapping[str, Any]
 ) -> Formula | None:
-    """Return the VJP of operand `slot`, in which g is the gradient of the output; None if it cannot be written."""
+    """Return the VJP of operand `slot` for output gradient g; None if it cannot be expressed as a formula."""
     return None if op.variadic else _if_writable(lambda: product(op, slot, output, operands, attrs))
 
 
@@ -356,8 +356,8 @@ def mathml(formula: Formula | str) -> str:
 
 # --- widths ----------------------------------------------------------------------------------------------------------
 
-# Hundredths of the font size, rounded up from DejaVu Sans, the widest common sans serif, so that text fits its box in
-# the other fonts too. Bold is 13% wider.
+# Widths in hundredths of the font size, rounded up from DejaVu Sans, the widest common sans serif, so that text also
+# fits in other fonts. Bold is 13% wider.
 _WIDTHS = {"'ijlIJ": 29, " !,./:;\\|-·′": 36, '"()[]frt': 41, "*?_`csz²³∂": 55, "mMOQ": 86, "%@W…—\ufffd": 104}
 _WIDTHS |= {"Fkvxyao": 61, "0123456789$ESbdghnpqueTPL{}": 64, "AVBRXZC": 70, "DGHNUK&w": 82, "#+<=>^~−×≤≥≠∞": 84}
 _WIDTH_OF = {character: width for group, width in _WIDTHS.items() for character in group}
@@ -365,7 +365,7 @@ _WIDTH_OF |= dict.fromkeys("₀₁₂₃₄₅₆₇₈₉⁰¹⁴⁵⁶⁷⁸�
 
 
 def char_columns(character: str) -> int:
-    """Return the terminal columns of a character: 0 for combining marks, 2 for East Asian letters and emoji."""
+    """Return the number of terminal columns: 0 for combining marks, 2 for East Asian letters and emoji."""
     code = ord(character)
     if 0x300 <= code < 0x370 or 0x200B <= code < 0x2010 or 0xFE00 <= code < 0xFE10:
         return 0
@@ -388,7 +388,7 @@ def text_width(text: str, size: float, bold: bool = False) -> float:
 
 
 def fit(text: str, max_width: float, size: float, bold: bool = False) -> str:
-    """Truncate `text` to width `max_width`, ending in an ellipsis if it was truncated."""
+    """Truncate `text` to width `max_width`. Truncated text ends in an ellipsis."""
     text = shorten(text, int(max_width / size * 4) + 2)  # no character is narrower than a quarter of `size`
     while len(text) > 2 and text_width(text, size, bold) > max_width:
         text = f"{text[:-2]}…"

@@ -42,8 +42,8 @@ def _make_stop(trace: Trace, indices: Mapping[Any, int], caption: Any, caller: s
 
 
 def position_of(trace: Trace, indices: Mapping[Any, int], location: Any, caller: str) -> int:
-    """Return the timeline position of `location`, given as in a tour. Raises ArgumentError, prefixed with `caller`, if
-    there is none.
+    """Return the timeline position of `location`, specified as in a tour. Raises ArgumentError, prefixed with `caller`,
+    if there is no such position.
     """
     timeline = Timeline(trace)
     named_positions = {"start": 0, **({"seed": timeline.seed} if timeline.backward_pass else {}), "end": timeline.last}
@@ -86,7 +86,7 @@ def _position_of_edge(timeline: Timeline, first: int, second: int, caller: str) 
 
 
 def _selection_id(trace: Trace, indices: Mapping[Any, int], selection: Any, caller: str) -> str:
-    """Return the player's id of a node, "n3", or a scope, "b2"."""
+    """Return the player's id of a node, such as "n3", or of a scope, such as "b2"."""
     if isinstance(selection, str) and _index_of(trace, indices, selection) is None:
         for at, block in enumerate(trace.blocks):
             if block.kind == "scope" and selection in (block.name, trace.scopes[at]):
@@ -96,7 +96,7 @@ def _selection_id(trace: Trace, indices: Mapping[Any, int], selection: Any, call
 
 def find_node(trace: Trace, indices: Mapping[Any, int], node: Any, caller: str, advice: str = NODE_ADVICE) -> int:
     """Return the index in `trace` of a node, given as an object or by name. Raises ArgumentError, prefixed with
-    `caller`, if it is not found.
+    `caller`, if the node is not in the graph.
     """
     index = _index_of(trace, indices, node)
     if index is None:

@@ -1,4 +1,4 @@
-"""Programs that recompute the tensors of a trace: the loops of their operations, deduplicated."""
+"""Programs that recompute the tensors of a trace. They are the loops of the operations, deduplicated."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Programs"]
 
 
 class Programs:
-    """The `programs` of a trace, and for each tensor node the indices of its programs or the reason why it has none.
+    """The `programs` of a trace, and the program indices of each tensor node or the reason why it has no programs.
 
-    A program depends on the op, the shapes and the attributes, so most graphs have few.
+    A program depends on the op, the shapes and the attributes, so most graphs have few programs.
     """
 
     def __init__(self, trace: Columns) -> None:

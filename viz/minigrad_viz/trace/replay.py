@@ -36,7 +36,7 @@ DEFAULT_MODES: dict[str, Any] = {
     "keeps_operands": False,
     "gradient_passed": (),
     "passing": None,
-}  # modes outside of all blocks
+}  # modes outside of all context managers
 
 
 RECORD_ADVICE = "build the graph inside `with mg.record():`"
@@ -57,14 +57,14 @@ class Replay:
 
     A step that cannot be recomputed becomes a leaf with the values of its tensor in `fallbacks`. Without a fallback,
     the step and all steps that depend on it are missing from `tensors`. Unless the graph was `freed`, steps that the
-    engine would refuse because an operand was modified are not recomputed either.
+    engine would refuse due to a modified operand are not recomputed either.
     """
 
     def __init__(self, records: Sequence[NodeRecord], fallbacks: Mapping[Any, Any], freed: bool) -> None:
         self.freed = freed
-        self._wrapped: dict[int, Any] = {}  # by the id of an array whose tensor was freed
+        self._wrapped: dict[int, Any] = {}  # maps the id of an array whose tensor was freed to a new tensor
         self.tensors: dict[Any, Any] = {}
-        """The recomputed tensor by node; a tuple for a step with several outputs."""
+        """Maps a node to its recomputed tensor, or to a tuple of tensors for a step with several outputs."""
         self.nodes: dict[Any, Any] = {}
         """Maps nodes of the second graph to nodes of the first."""
         self.failures: dict[Any, tuple[str, str]] = {}
@@ -89,21 +89,21 @@ class Replay:
         for record in records:
             if (
                 record.op is None and record.node in self.tensors and not record.requires_grad
-            ):  # the user may have frozen it since
+            ):  # the user may have frozen the tensor after it was used
                 self.tensors[record.node].requires_grad = False
 
     def constants(self, step: NodeRecord) -> list[Any]:
-        """Return the constant of each operand of `step`: a tensor, another argument, or FREED; None for a node."""
+        """Return a constant for each operand of `step`: a tensor, another argument, or FREED; None if it is a node."""
         constants = [FREED if x is not None and _is_freed(x) else x for x in step.constants]
         return [
             self._wrapped.setdefault(id(x), wrap(x)) if x.__class__ in DEVICE_BY_ARRAY_TYPE else x for x in constants
         ]
 
     def _recompute(self, step: NodeRecord) -> Any:
-        """Recompute the result of `step`; None if an operand is unknown."""
+        """Recompute the result of `step`. Return None if an operand is unknown."""
         constants = self.constants(step)
         if is_backward_hook(step.function):
-            constants[0] = list  # in place of the hooks
+            constants[0] = list  # replaces the hooks
         operands = list(zip(step.operands, constants, strict=True))
         for slot, constant in enumerate(constants):
             if constant is ... or constant is FREED:
@@ -133,7 +133,7 @@ def _is_freed(x: Any) -> bool:
 
 
 def _share_constant(x: Any) -> Any:
-    """Return a constant that shares the memory of the tensor `x`; return anything else unchanged."""
+    """Return a constant that shares the memory of the tensor `x`. Return any other object unchanged."""
     return wrap(raw_value(x)) if isinstance(x, Tensor) else x
 
 
@@ -144,7 +144,7 @@ def _share_leaf(tensor: Any) -> Any:
 
 
 def _multi_output_step(outputs: tuple[Any, ...]) -> Any:
-    """Return the step that computed several outputs, some of which have no gradient."""
+    """Return the step that computed `outputs`, some of which may have no gradient."""
     return next(x.grad_fn for x in outputs if x.grad_fn is not None).next_functions[0]
 
 
@@ -170,7 +170,7 @@ def _rerun_function(step: NodeRecord, operands: Sequence[Any]) -> Any:
 
 
 def _missing_operand_error(step: NodeRecord, slot: int) -> _ReplayError:
-    """Return the error for an operand that was freed or a Function argument that was not saved."""
+    """Return the error for an operand that was freed, or for a Function argument that was not saved."""
     op: Any = step.op
     if step.constants[slot] is ...:
         return _ReplayError(

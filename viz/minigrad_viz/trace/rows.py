@@ -49,7 +49,7 @@ class Rows(Sequence[T], Generic[T]):
 
 
 class TensorData(NamedTuple):
-    """The tensor data of a node: `array` holds its values at trace time, or is None if unknown."""
+    """The tensor data of a node. `array` contains the values at trace time, or is None if they are unknown."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -76,7 +76,7 @@ class TraceNode(NamedTuple):
     stale: bool
     """Whether an operand was modified after this node was computed."""
     block: int
-    """The index in `Trace.blocks` of its innermost block."""
+    """The index in `Trace.blocks` of the innermost block that contains the node."""
     attrs: Mapping[str, str]
     """The op's attributes as strings."""
     shape: tuple[int, ...] | None
@@ -85,10 +85,10 @@ class TraceNode(NamedTuple):
 
 
 class TraceBlock(NamedTuple):
-    """A part of the graph; `outer` is the index of the enclosing block, which precedes it, or -1.
+    """A part of the graph. `outer` is the index of the enclosing block, which precedes it, or -1.
 
-    Block 0 is the graph; "scope" is one entry of an `mg.scope`, "fold" a group of similar blocks, "run" a chunk of a
-    long sequence.
+    Block 0 is the graph. Other blocks are of the kinds "scope", an entry of an `mg.scope`, "fold", a group of similar
+    blocks, and "run", a section of a long sequence.
     """
 
     name: str
@@ -97,26 +97,26 @@ class TraceBlock(NamedTuple):
     copies: int = 0
     """The number of similar blocks in a fold."""
     module: Any = None
-    """The module whose call a scope is, or None."""
+    """The module if the scope is a module call, otherwise None."""
     note: str = ""
     """Additional information: the compiled kernel, or the tape range of a run."""
 
 
 class ModuleInfo(NamedTuple):
-    """Information about the module whose call a block is, or about all modules in a fold."""
+    """Information about the module whose call is a block, or about all modules in a fold."""
 
     kind: str
-    """The name of its class; "" if the block has the same name."""
+    """The name of the module's class; empty if the block has the same name."""
     parameters: int
     shared: tuple[str, ...]
-    """What it shares: "head.weight = tok.weight", or "called 3 times"."""
+    """Notes on shared parameters, as in "head.weight = tok.weight", or on several calls, as in "called 3 times"."""
 
 
 class Edge(NamedTuple):
-    """An edge from `operand` to `result`, both indices into `nodes`, for operand `slot` of the operation.
+    """An edge from `operand` to `result`, which are indices into `nodes`, for operand `slot` of the operation.
 
-    `local` is the derivative of the result with respect to the operand; None for tensors, if no gradient flows (`flows`
-    is False), or if unknown.
+    `local` is the derivative of the result with respect to the operand. It is None for tensors, if no gradient flows
+    (`flows` is False), or if it is unknown.
     """
 
     operand: int
@@ -129,7 +129,7 @@ class Edge(NamedTuple):
 class PassStep(NamedTuple):
     """One event of a backward pass, over `edge`: ``upstream * local = contribution``; `total` is the sum so far.
 
-    For tensors these are arrays, and `local`, which would be a matrix, is None.
+    For tensors, the gradients are arrays, and `local`, which would be a matrix, is None.
     """
 
     edge: int
@@ -140,7 +140,7 @@ class PassStep(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A message about the graph at `node`, which may be None; `nodes` and `edges` are all those that it concerns."""
+    """A message about the graph at `node`, which may be None. `nodes` and `edges` are all that the message concerns."""
 
     kind: Literal[
         "overwritten", "nan", "inf", "gradient", "partial", "vanishing", "exploding", "dead", "saturated", "stale",
@@ -153,7 +153,7 @@ class Note(NamedTuple):
 
 
 class TourStop(NamedTuple):
-    """A stop of a tour: its position, its caption, and what it selects, a node as "n3" or a block as "b2"."""
+    """A stop of a tour, with a position, a caption, and the selected node or block, such as "n3" or "b2"."""
 
     at: int
     text: str

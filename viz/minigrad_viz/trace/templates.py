@@ -1,7 +1,7 @@
-"""Formula templates whose placeholders the player fills with names and numbers; even long graphs have few of them.
+"""Formula templates whose placeholders the player replaces by names and numbers. Even long graphs have few templates.
 
 A template depends on the operation, its attributes and its constant operands. It contains the values of the constants,
-so that a square shows 2 · x. Placeholder 0 is the node itself, the others its operands; g is the gradient.
+so that a square shows 2 · x. Placeholder 0 is the node itself, the others are its operands; g is the gradient.
 `minigrad.backends.formula.printer` defines how placeholders are marked.
 """
 
@@ -26,7 +26,7 @@ _Key = tuple[tuple[str, Any], ...]
 
 
 def template(op: mg.Op, constants: Sequence[float | None], attrs: Mapping[str, Any] | None = None) -> Template:
-    """Return the formula of `op` as {"text": …, "mathml": …, "latex": …}; `constants` contains the values of constant
+    """Return the formula of `op` as {"text": …, "mathml": …, "latex": …}. `constants` contains the values of constant
     operands.
 
     >>> template(mg.OPS["mul"], [None, -3.0])["text"].encode("unicode_escape")
@@ -38,20 +38,20 @@ def template(op: mg.Op, constants: Sequence[float | None], attrs: Mapping[str, A
 def local_template(
     op: mg.Op, slot: int, constants: Sequence[float | None], attrs: Mapping[str, Any] | None = None
 ) -> Template | None:
-    """Return the template of the derivative of `op` with respect to operand `slot`; None if it cannot be written."""
+    """Return the template of the derivative of `op` with respect to operand `slot`; None if there is no formula."""
     return _rule_template(local_derivative, op, slot, tuple(constants), _attrs_key(attrs))
 
 
 def product_template(
     op: mg.Op, slot: int, constants: Sequence[float | None], attrs: Mapping[str, Any] | None = None
 ) -> Template | None:
-    """Return the template of the VJP of operand `slot` for gradient g; None if it cannot be written."""
+    """Return the template of the VJP of operand `slot` for gradient g; None if there is no formula."""
     return _rule_template(product, op, slot, tuple(constants), _attrs_key(attrs))
 
 
 @lru_cache(maxsize=1000)
 def serialize_op(op: mg.Op) -> dict[str, Any]:
-    """Return the serialised operation: its name, its LaTeX formula, and how to compute it in JavaScript."""
+    """Return a serialised operation: its name, its LaTeX formula, and its computation in JavaScript."""
     formula = make_formula(op, op.inputs)
     latex = formula if isinstance(formula, str) else formula.latex()
     return {"name": op.name, "formula": latex, **javascript(op)}

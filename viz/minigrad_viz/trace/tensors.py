@@ -34,15 +34,15 @@ from minigrad_viz.trace.trace import Trace
 
 __all__ = ["trace_tensors"]
 
-MAX_PASS_ELEMENTS = 50_000_000  # elements in the events of all passes
+MAX_PASS_ELEMENTS = 50_000_000  # maximum number of elements in the events of all passes
 _PICK = mg.OPS["pick"]
 
-_Records = dict[Any, NodeRecord]  # by node, in trace order
+_Records = dict[Any, NodeRecord]  # records by node, in trace order
 
 
 def trace_tensors(roots: Sequence[Any], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
-    """Return the trace of the graph that computes `roots`, and node indices; see
-    `minigrad_viz.trace.graph.trace_graph`.
+    """Return the trace of the graph that computes `roots`, and the indices of its nodes, as
+    `minigrad_viz.trace.graph.trace_graph` does.
     """
     with disable_taps():
         ends = dict(zip(map(get_node, roots), roots, strict=True))
@@ -55,7 +55,7 @@ def _build_trace(records: _Records, ends: dict[Any, Any], namespaces: Namespaces
     parameter_scopes = _parameter_scopes(records, builder.scopes)
     for node, record in records.items():
         if node in builder.merged_picks:
-            continue  # drawn as part of its operation
+            continue  # the pick is drawn as part of its operation
         if record.op is not None:
             _add_step(builder, record, values)
         else:
@@ -74,12 +74,12 @@ def _build_trace(records: _Records, ends: dict[Any, Any], namespaces: Namespaces
         text = f"{subject}, which may modify its gradient: the backward pass shown runs no hooks."
         trace.notes.append(Note("hook", hooked[0], text, tuple(hooked)))
     add_alarms(trace)
-    _fill_gradients(builder, records, gradients)  # after the alarms: the engine did not retain these
+    _fill_gradients(builder, records, gradients)  # after the alarms, since the engine did not retain these gradients
     return trace, indices
 
 
 def _topological_records(ends: Sequence[Any]) -> _Records:
-    """Return the nodes before `ends` in topological order, operands with the longest path first.
+    """Return the nodes before `ends` in topological order, in which the operand with the longest path comes first.
 
     This keeps the steps of an unrolled loop in sequence; `topological` would start with the input of the last step.
     """
@@ -102,8 +102,8 @@ def _topological_records(ends: Sequence[Any]) -> _Records:
 class _TensorBuilder(Builder):
     """A `Builder` that records which outputs of multi-output operations are used.
 
-    Each output is a *pick* node of the graph. If only one is used, as of ``max`` along a dimension, it is drawn as the
-    operation itself.
+    Each output is a *pick* node of the graph. If only one output is used, as for ``max`` along a dimension, it is drawn
+    as the operation itself.
     """
 
     def __init__(self, records: _Records) -> None:
@@ -116,12 +116,12 @@ class _TensorBuilder(Builder):
         self.merged_picks = {pick.node: step for pick, step in picks if step and len(self.picks[step]) == 1}
 
     def output_records(self, step: NodeRecord) -> tuple[NodeRecord, ...]:
-        """Return the steps that contain the values of a node: the step itself, or its picks."""
+        """Return the records that contain the values of a node: the step itself, or its picks."""
         picks = self.picks.get(step.node)
         return (step,) if picks is None else tuple([picks[index] for index in sorted(picks)])
 
     def combine_gradient(self, node: Any, gradient: Any) -> Any:
-        """Return the gradient of a node as one array: those of its used outputs, 0 where none has arrived yet."""
+        """Return the gradient of a node as one array, combined from its used outputs. Missing gradients are 0."""
         if not isinstance(gradient, tuple):
             return np.asarray(gradient)
         picks = sorted(self.picks[node].items())
@@ -130,7 +130,7 @@ class _TensorBuilder(Builder):
 
 
 def _combine_arrays(arrays: Sequence[Any]) -> Any:
-    """Combine several outputs into one array: stacked if their shapes agree, otherwise flattened and concatenated."""
+    """Combine outputs into one array. They are stacked if their shapes agree, otherwise flattened and concatenated."""
     if len(arrays) == 1 or any(array is None for array in arrays):
         return arrays[0] if len(arrays) == 1 else None
     if len({array.shape for array in arrays}) == 1:
@@ -139,7 +139,7 @@ def _combine_arrays(arrays: Sequence[Any]) -> Any:
 
 
 def _parameter_scopes(records: _Records, scopes: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return each module parameter's scope: that of the first step that uses it; parameters are created outside."""
+    """Return the scope in which each module parameter is first used, since parameters are created outside of scopes."""
     scopes_by_parameter: dict[Any, Any] = {}
     for step, record in records.items():
         for source in record.operands:
@@ -149,12 +149,12 @@ def _parameter_scopes(records: _Records, scopes: Mapping[Any, Any]) -> dict[Any,
 
 
 def _copy_values(tensor: Any) -> Any:
-    """Return a copy of a tensor's values as an array, since they may change later."""
+    """Return a copy of a tensor's values as an array, since the tensor may be modified later."""
     return None if tensor is None else copy_to_host(tensor)
 
 
 class _StepValues:
-    """The values of each step: recorded, replayed, or still held by a variable."""
+    """The values of each step: recorded, replayed, or read from a tensor in a variable."""
 
     def __init__(self, records: _Records, roots: dict[Any, Any], variables: dict[Any, Any]) -> None:
         tensor_by_node = {**variables, **roots}
@@ -178,7 +178,7 @@ class _StepValues:
 
 
 def _has_unrecorded_write(tensor: Any) -> bool:
-    """Whether a computed tensor was modified without being recorded, so that it no longer holds its step's result."""
+    """Whether a computed tensor was modified without being recorded, and so differs from its step's result."""
     return tensor.grad_fn is not None and tensor.storage.has_unrecorded_write
 
 
@@ -193,7 +193,7 @@ def _note_hidden_writes(trace: Trace, rewritten: dict[int, Any]) -> None:
 
 
 def _add_leaf(builder: _TensorBuilder, tensor: Any, scope: Any) -> int:
-    """Append a tensor that no operation created, in the block of `scope`, unless already added; return its index."""
+    """Append a tensor that no operation created, in the block of `scope`, if it is missing. Return its index."""
     if tensor not in builder.indices:
         grad = tensor.grad
         state = "b" if not tensor.requires_grad else "n" if grad is None else "f"
@@ -205,7 +205,7 @@ def _add_leaf(builder: _TensorBuilder, tensor: Any, scope: Any) -> int:
 
 
 def _add_step(builder: _TensorBuilder, step: NodeRecord, values: _StepValues) -> None:
-    """Append the missing operands of `step`, its edges, and the step itself."""
+    """Append a step, preceded by its missing operands and its edges."""
     trace, op, scope = builder.trace, step.op, builder.scopes.get(step.node)
     assert op is not None  # a step has an operation
     rules = op.rules_for(len(step.operands))
@@ -230,7 +230,7 @@ def _add_step(builder: _TensorBuilder, step: NodeRecord, values: _StepValues) ->
         if not values.replay.freed and slot in step.stale:
             modified.append(operands[slot])
     builder.add_edges(operands, flows)
-    if step.overwritten:  # its gradient rule reads the result
+    if step.overwritten:  # the step's gradient rule reads the result
         modified.append(len(trace.kinds))
     index = builder.indices[step.node] = _add_output(builder, step, values)
     if step.line is not None:
@@ -264,7 +264,7 @@ def _function_arguments(step: NodeRecord, constants: Sequence[Any]) -> dict[int,
 
 
 def _add_output(builder: _TensorBuilder, step: NodeRecord, values: _StepValues) -> int:
-    """Append the node of `step`, with its values and its gradient if known."""
+    """Append the node of `step` with its values, and with its gradient if known."""
     outputs = builder.output_records(step)
     grad = _combine_arrays([_gradient_array(record.gradient) for record in outputs])
     state = "f" if grad is not None else "p" if step.saved is None else "n"
@@ -289,7 +289,7 @@ def _gradient_array(gradient: Any) -> Any:
 
 
 def _run_backward(builder: _TensorBuilder, roots: dict[Any, Any], replay: Replay) -> dict[int, Any]:
-    """Append a pass of engine events from each output, or from the sum of an output's elements.
+    """Append a pass of engine events from each output, seeded with ones.
 
     Returns the gradients that these passes accumulate, by node.
     """
@@ -302,7 +302,7 @@ def _run_backward(builder: _TensorBuilder, roots: dict[Any, Any], replay: Replay
             break
         root = replay.tensors.get(end) if replay.freed else root
         if root is None or (end is not roots[end] and root.grad_fn is None):
-            continue  # the replay did not reach it
+            continue  # the output was not recomputed
         run, seed = Pass(indices[end], trace), None if root.numel() == 1 else mg.ones_like(root)
         try:
             events = mg.events(root, seed)
@@ -312,7 +312,7 @@ def _run_backward(builder: _TensorBuilder, roots: dict[Any, Any], replay: Replay
             source, target = (replay.nodes.get(node, node) for node in (event.source, event.target))
             index = indices[source]
             if indices[target] == index:
-                continue  # from an operation's only output to the operation
+                continue  # this edge leads from an operation's only output to the operation
             incoming_edges = range(trace.start[index], trace.start[index + 1])
             run.edge.append(next(edge for edge in incoming_edges if trace.slot[edge] == event.slot))
             run.upstream.append(builder.combine_gradient(source, event.upstream))
@@ -326,10 +326,10 @@ def _run_backward(builder: _TensorBuilder, roots: dict[Any, Any], replay: Replay
 
 
 def _fill_gradients(builder: _TensorBuilder, records: _Records, gradients: dict[int, Any]) -> None:
-    """Set the gradients of steps that a backward pass went through, which the engine frees.
+    """Set the gradients of the steps of a backward pass, which the engine has freed.
 
-    A pass went through freed steps, and through all steps if the leaves' ``.grad`` equals what arrived there. Otherwise
-    the seed of a non-scalar output is unknown, and with it all gradients computed from it.
+    Freed steps were part of a pass. So were all steps if the ``.grad`` of the leaves equals the computed gradients.
+    Otherwise, the seed of a non-scalar output is unknown, and so are all gradients computed from it.
     """
     trace = builder.trace
     leaves = [at for at in gradients if trace.kinds[at] == "l"]
@@ -342,11 +342,11 @@ def _fill_gradients(builder: _TensorBuilder, records: _Records, gradients: dict[
             trace.states[index], trace.grads[index] = "f", gradients[index]
 
 
-# --- steps that cannot be replayed, and changed values ---------------------------------------------------------------
+# --- differences from the original graph -----------------------------------------------------------------------------
 
 
 def _note_lost(trace: Trace, indices: Mapping[Any, int], lost: Mapping[Any, tuple[str, str]]) -> None:
-    """Report which operation cannot be recomputed, what is missing, and how to retain that."""
+    """Report which operation cannot be recomputed, which data is missing, and how to retain the data."""
     lost_nodes = [(indices[node], *reason) for node, reason in lost.items()]
     if lost_nodes:
         lost_index, why, advice = lost_nodes[0]
@@ -357,7 +357,7 @@ def _note_lost(trace: Trace, indices: Mapping[Any, int], lost: Mapping[Any, tupl
 
 
 def _note_changed(trace: Trace, indices: Mapping[Any, int], values: _StepValues, ends: Mapping[Any, Any]) -> None:
-    """Report where the recomputed graph differs from the original: modified leaves, and changed outputs."""
+    """Report differences between the recomputed and the original graph: modified leaves, and changed outputs."""
     written = list(values.replay.modified)
     changed = ""
     for end, root in ends.items():

@@ -1,8 +1,8 @@
-"""Titles: describe in a few words what a compiled kernel, or a run of a long sequence, computes.
+"""Titles that describe in a few words what a compiled kernel, or a run of a long sequence, computes.
 
 Operations have conventional names: `layer_norm` is "layernorm", `linear` "matmul + bias". A short table lists
-compositions such as x · sigmoid(x) with their names, matched by data flow, so that no title claims more than is
-computed. Other operations keep their names, in order.
+compositions such as x · sigmoid(x) with their names. They are matched by data flow, so that no title claims more than
+is computed. Other operations keep their names, in order.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ __all__ = [
 PHASES = ("forward", "backward", "update")  # phases of a training step
 BACKWARD_AND_UPDATE = "backward and update"
 
-MAX_PERIOD = 16  # operations in a repeating pattern
-MAX_WORDS = 4  # words in a title
+MAX_PERIOD = 16  # maximum number of operations in a repeating pattern
+MAX_WORDS = 4  # maximum number of words in a title
 DIGITS_PATTERN = re.compile(r"[0-9₀-₉]+")
 
 OP_WORDS = {
@@ -97,7 +97,7 @@ DATA_MOVEMENT = frozenset(
         "to",
         "unfold",
     ]
-)  # data movement, omitted next to computation
+)  # operations that move data, omitted from titles if there are computations
 _ARITHMETIC = frozenset(
     [
         "abs",
@@ -152,32 +152,32 @@ COMPOSITIONS: tuple[tuple[Any, str], ...] = (
     (("add", ("matmul", "x", "w"), _BIAS), "matmul + bias"),
     (("add", ("contract", "x", "w"), _BIAS), "matmul + bias"),
 )
-"""Composed operations: an operation and its operands, which are operations or variables."""
+"""Patterns of composed operations. A pattern is an operation and its operands, which are patterns or variables."""
 
 
 class TitledCall(NamedTuple):
-    """A call in a kernel: its operation, its inputs and output (any hashable ids), and its purpose."""
+    """A call in a kernel, with its operation, its inputs and output (any hashable ids), and its purpose."""
 
     op: str
     reads: tuple[Any, ...]
     output: Any
     dims: tuple[int, ...] = ()
-    """The number of dimensions of each input, then of the output."""
+    """The numbers of dimensions of the inputs, followed by that of the output."""
     gradient_of: str = ""
-    """The operation whose gradient it helps to compute; "" in the forward pass."""
+    """The operation to whose gradient the call contributes; empty in the forward pass."""
     decoupled: bool = False
     """Whether the weight decay of an update is decoupled, as in AdamW."""
     name: str = ""
-    """The name of its output."""
+    """The name of the call's output."""
     scope: Any = ""
-    """Its module scope in a model."""
+    """The scope of the module that made the call."""
 
 
 # --- kernels ---------------------------------------------------------------------------------------------------------
 
 
 def title_of_kernel(calls: Sequence[TitledCall]) -> str:
-    """Return a title for the combined computation of these calls.
+    """Return a title for the combined computation of `calls`.
 
     >>> title_of_kernel([TitledCall("layer_norm", ("x", "w", "b"), "y"), TitledCall("gelu", ("y",), "z")])
     'layernorm + GELU'
@@ -213,14 +213,14 @@ def _count_parameters(n: int) -> str:
 
 
 def is_only_updates(calls: Sequence[TitledCall]) -> bool:
-    """Whether these calls only update parameters, apart from data movement."""
+    """Whether `calls` consist of parameter updates, apart from data movement."""
     return any(call.op in UPDATE_WORDS for call in calls) and all(
         one.op in UPDATE_WORDS or one.op in DATA_MOVEMENT for one in calls
     )
 
 
 def _words_of_calls(calls: Sequence[TitledCall]) -> list[str]:
-    """Return a word for each composition among the calls and for each other call, in order."""
+    """Return a word for each composition among the calls and for each remaining call, in order."""
     call_by_output = {call.output: call._replace(op=_normalised_op(call)) for call in calls}
     dims = {x: n for one in calls for x, n in zip((*one.reads, one.output), one.dims, strict=False)}
     covered: set[Any] = set()
@@ -239,7 +239,7 @@ def _words_of_calls(calls: Sequence[TitledCall]) -> list[str]:
 
 
 def _normalised_op(call: TitledCall) -> str:
-    """Return the operation of a call, normalising equivalent forms: x · x and x ** 2 are squares."""
+    """Return the operation of a call, in which equivalent forms are unified: x · x and x ** 2 are squares."""
     if call.op == "mul" and call.reads[:1] == call.reads[1:]:
         return "square"
     return {"2.0": "square", "0.5": "sqrt"}.get(str(call.reads[-1]), call.op) if call.op == "pow" else call.op
@@ -248,7 +248,7 @@ def _normalised_op(call: TitledCall) -> str:
 def _match_pattern(
     pattern: Any, root: Any, call_by_output: Mapping[Any, TitledCall], dims: Mapping[Any, int]
 ) -> set[Any] | None:
-    """Return the outputs that a pattern ending in `root` covers; None if it does not match."""
+    """Return the outputs covered by a pattern that ends in `root`; None if the pattern does not match."""
 
     def match(part: Any, output: Any, bindings: dict[str, Any]) -> Iterable[tuple[dict[str, Any], frozenset[Any]]]:
         if isinstance(part, str):
@@ -282,7 +282,7 @@ def _unique(words: Iterable[str]) -> list[str]:
 
 
 def _join_words(words: Sequence[str]) -> str:
-    """Join words, without repetitions, and without basic arithmetic if the title would be too long."""
+    """Join words without repetitions. Basic arithmetic is omitted if the title would be too long."""
     non_arithmetic = [word for word in words if word not in _ARITHMETIC]
     shown = _unique(non_arithmetic if non_arithmetic and len(_unique(words)) > 2 else words)
     ellipsis = ["…"] if len(shown) > MAX_WORDS else []
@@ -302,12 +302,12 @@ def generic_name(name: str) -> str:
 
 
 def joint_name(first: str, last: str) -> str:
-    """Return a name for a group of blocks, from the first to the last.
+    """Return a name for a group of consecutive blocks from `first` to `last`.
 
     >>> joint_name("layer0", "layer3"), joint_name("model₁", "model₁₂"), joint_name("0 · Linear", "4 · Linear")
     ('layer0 … layer3', 'model', '0 … 4 · Linear')
     """
-    if first.rstrip(SUBSCRIPT_DIGITS) == last.rstrip(SUBSCRIPT_DIGITS):  # they differ only in their number
+    if first.rstrip(SUBSCRIPT_DIGITS) == last.rstrip(SUBSCRIPT_DIGITS):  # the names differ only in their number
         return first.rstrip(SUBSCRIPT_DIGITS)
     (start, kind), (end, last_kind) = (name.rpartition(" · ")[::2] for name in (first, last))
     return f"{start} … {end} · {kind}" if start and kind == last_kind else f"{first} … {last}"
@@ -317,7 +317,7 @@ def joint_name(first: str, last: str) -> str:
 
 
 def title_of_run(ops: Sequence[str], is_chained: bool = False) -> str:
-    """Describe a sequence of operations: its repeating pattern, or its operations. `is_chained` tells whether each
+    """Describe a sequence of operations by its repeating pattern, or by its operations. `is_chained` is True if each
     operation reads the result of the previous one.
 
     >>> title_of_run(["mul", "add", "tanh"] * 12), title_of_run(["mul"] * 40), title_of_run(["exp", "mul", "mul"])

@@ -11,7 +11,7 @@ __all__ = ["Trace"]
 
 
 class Trace(Columns):
-    """The data behind a picture; see `minigrad_viz.trace.columns`.
+    """The trace of a graph, from which pictures are drawn; see `minigrad_viz.trace.columns`.
 
     >>> import minigrad as mg
     >>> from minigrad_viz import to_trace
@@ -28,5 +28,5 @@ class Trace(Columns):
         return wire.to_data(self, full)
 
     def json(self, full: bool = False) -> str:
-        """Return `to_data` as one line of JSON."""
+        """Return the JSON data of the trace as one line of text."""
         return wire.to_json(self, full)

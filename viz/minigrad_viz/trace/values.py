@@ -1,8 +1,8 @@
-"""The trace of a graph of Values: its values and its backward passes.
+"""The trace of a graph of Values, with their backward passes.
 
-The chain rule of `minigrad.core.graph` is implemented again here, on columns: a pass over 26,000 edges takes 0.07 s,
-but 0.58 s as a list of engine events, nearly doubling the time of a trace. `tests/viz/trace/test_trace_passes.py`
-compares the two bit for bit.
+The chain rule of `minigrad.core.graph` is implemented again here, on columns. A pass over 26,000 edges takes 0.07 s,
+but 0.58 s as a list of engine events, which would nearly double the time of a trace.
+`tests/viz/trace/test_trace_passes.py` checks that both implementations agree bit for bit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from minigrad_viz.trace.trace import Trace
 
 __all__ = ["trace_values"]
 
-MAX_PASS_STEPS = 50_000  # steps in all backward passes; thousands of outputs would require thousands of passes
+# Maximum number of steps in all backward passes. Thousands of outputs would require thousands of passes.
+MAX_PASS_STEPS = 50_000
 
 
 def trace_values(roots: Sequence[mg.Value], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
@@ -42,7 +43,7 @@ def trace_values(roots: Sequence[mg.Value], namespaces: Namespaces) -> tuple[Tra
 
 
 def _add_values(builder: Builder, records: Sequence[NodeRecord], saved_attrs: dict[int, Any]) -> None:
-    """Append each Value after its constant operands, with its edges. This is `Builder.add` inlined in one loop."""
+    """Append each Value after its constant operands, with its edges. `Builder.add` is inlined in the loop."""
     trace, indices, ops = builder.trace, builder.indices, builder.ops
     kinds, states, start, scopes = trace.kinds, trace.states, trace.start, scopes_by_node(records)
     operand, flows, slots, result = trace.operand, trace.flows, trace.slot, trace.result
@@ -87,7 +88,7 @@ def _add_values(builder: Builder, records: Sequence[NodeRecord], saved_attrs: di
 
 
 def _compute_local_derivatives(trace: Trace, saved_attrs: dict[int, Any]) -> set[int]:
-    """Compute the local derivatives. Return the edges that have none because their rule reads a replaced value."""
+    """Compute the local derivatives. Return the edges without one, whose rule would read a replaced value."""
     edges_without_local = set()
     values, local, start = trace.values, trace.local, trace.start
     for node, op_index in enumerate(trace.op):
@@ -115,7 +116,7 @@ def _compute_local_derivatives(trace: Trace, saved_attrs: dict[int, Any]) -> set
 
 
 def _run_backward(trace: Trace, saved_attrs: dict[int, Any], edges_without_local: set[int]) -> None:
-    """Append a pass from each output, unless a rule needs a value that was replaced."""
+    """Append a backward pass from each output, unless a rule needs a value that was replaced."""
     steps = 0
     for done_count, root in enumerate(trace.outputs):
         if steps > MAX_PASS_STEPS:
@@ -130,8 +131,9 @@ def _run_backward(trace: Trace, saved_attrs: dict[int, Any], edges_without_local
 
 
 def _backward_pass(trace: Trace, root: int, saved_attrs: dict[int, Any], edges_without_local: set[int]) -> Pass | None:
-    """Return the backward pass from `root`, in reverse tape order; None if it needs an edge in
-    `edges_without_local`."""
+    """Return the backward pass from `root`, in reverse tape order; None if the pass needs an edge in
+    `edges_without_local`.
+    """
     run = Pass(root, trace)
     totals: list[float | None] = [None] * (root + 1)
     totals[root] = 1.0

@@ -1,4 +1,4 @@
-"""The visible part of a graph: which blocks start open, and the items and wires that are drawn then."""
+"""The visible part of a graph: the blocks that start open, and the items and wires that are then drawn."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Item", "Wire", "initially_open", "visible_items"]
 
 
 def initially_open(blocks: Sequence[TraceBlock], block_of_node: Sequence[int], budget: int = MAX_ITEMS) -> set[int]:
-    """Return the blocks that start open, from the outermost inwards, with at most `budget` visible items.
+    """Return the blocks that start open. Blocks are opened from the outermost inwards, up to `budget` visible items.
 
-    Blocks with the same name (except digits) in equally named blocks are opened together or not at all. A fold is
+    Blocks with the same name (except digits) in equally named blocks are either all opened or all closed. A fold is
     opened only together with its contents.
 
     >>> blocks = [TraceBlock("graph", -1, "graph"), *[TraceBlock(name, 0, "scope") for name in ("a", "b₁", "b₂")]]
@@ -49,8 +49,8 @@ def initially_open(blocks: Sequence[TraceBlock], block_of_node: Sequence[int], b
 
 
 class Item(NamedTuple):
-    """A node, a closed block, or the frame of an open one; either `node` or `block` is -1. `outer` is the item index of
-    the frame around it, or -1.
+    """A node, a closed block, or the frame of an open block. Either `node` or `block` is -1; both are -1 for a mention.
+    `outer` is the index of the enclosing frame, or -1.
     """
 
     node: int
@@ -61,7 +61,7 @@ class Item(NamedTuple):
 
 @dataclass(slots=True)
 class Wire:
-    """An arrow between two items for all of `edges`; `value` is the node whose value it carries, -1 if several."""
+    """An arrow between two items, for all of `edges`. `value` is the node whose value it carries; -1 if several."""
 
     start: int
     end: int
@@ -75,18 +75,18 @@ def visible_items(
     edges: Sequence[tuple[int, int]],
     opened: Collection[int],
 ) -> tuple[list[Item], list[Wire]]:
-    """Return the visible items and wires while the blocks `opened` are open. Items are in tape order, each frame before
+    """Return the visible items and wires if the blocks `opened` are open. Items are in tape order; each frame precedes
     its contents.
 
-    Each edge into a node has its own wire, so a*a shows two. A closed block receives each value once, and all values
-    from another closed block on one wire: the boxes state how many there are.
+    Each edge into a node has its own wire, so a*a shows two. A closed block receives each value over one wire, and all
+    values from another closed block over a single wire; the boxes state their number.
 
     >>> blocks = [TraceBlock("graph", -1, "graph"), TraceBlock("a", 0, "scope")]
     >>> items, wires = visible_items(blocks, [0, 1, 1], [(0, 1), (0, 2), (1, 2)], {0})
     >>> [(item.node, item.block) for item in items], [(wire.start, wire.end, wire.edges) for wire in wires]
     ([(0, -1), (-1, 1)], [(0, 1, [0, 1])])
     """
-    closed_ancestor = [-1] * len(blocks)  # the outermost closed block around each
+    closed_ancestor = [-1] * len(blocks)  # outermost closed block around each block, or -1
     for k, block in enumerate(blocks):
         if k:
             ancestor = closed_ancestor[block.outer]

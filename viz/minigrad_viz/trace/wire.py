@@ -48,8 +48,9 @@ __all__ = ["VERSION", "to_data", "to_json"]
 
 VERSION = 2
 MAX_CONSTANT_TEMPLATES = 1000
-MAX_LIVE_CELLS, MAX_STORED_CELLS = 300_000, 50_000  # of all arrays, in a live player and in a stored trace
-MIN_CELLS = 16  # cells guaranteed to each array
+# Maximum number of cells of all arrays, in a live player and in a stored trace.
+MAX_LIVE_CELLS, MAX_STORED_CELLS = 300_000, 50_000
+MIN_CELLS = 16  # minimum number of cells per array
 
 Convert = Callable[[Any], Any]
 
@@ -86,9 +87,9 @@ def to_json(trace: Columns, full: bool) -> str:
 
 
 class _ArrayPool:
-    """Deduplicated summaries of arrays: gradients often pass through a node unchanged.
+    """Summaries of arrays, deduplicated because gradients often pass through a node unchanged.
 
-    Their total number of cells is limited: with many arrays, each is subsampled more.
+    The total number of cells is limited. With many arrays, each is therefore subsampled more.
     """
 
     def __init__(self) -> None:
@@ -117,8 +118,8 @@ class _ArrayPool:
 
 
 def _cells_per_array(sizes: Iterable[int], cell_budget: int = MAX_LIVE_CELLS) -> int:
-    """Return the cells allowed per array so that the total is `cell_budget`; small arrays leave their remainder to
-    others.
+    """Return the maximum number of cells per array such that the total is `cell_budget`. Cells that small arrays do not
+    need are available to the others.
 
     >>> _cells_per_array([10, 20_000]), _cells_per_array([100_000] * 40), _cells_per_array([100] * 100 + [9_000] * 40)
     (10000, 7500, 7250)
@@ -156,7 +157,7 @@ def _node_columns(trace: Columns, show: Convert, arrays: _ArrayPool, programs: P
 
 
 def _op_indices(trace: Columns, ops: list[dict[str, Any]]) -> list[int]:
-    """Return the op index of each node. A call that raised gets an entry of its own in `ops`."""
+    """Return the op index of each node. A call that raised has its own entry in `ops`."""
     op_indices = list(trace.op)
     for index, kind in enumerate(trace.kinds):
         if kind == "x":
@@ -228,11 +229,11 @@ def _output_shapes(trace: Columns) -> dict[int, str]:
 
 
 class _FormulaPool:
-    """Deduplicated formula templates, and their index for each node and edge, or -1.
+    """Deduplicated formula templates, and the template index of each node and edge, or -1.
 
-    A template depends on the op, the constant operands, and the attributes: most graphs have few. After the first
+    A template depends on the op, the constant operands, and the attributes, so most graphs have few. After the first
     `MAX_CONSTANT_TEMPLATES`, constants become placeholders like names, so that a data set passed as Python scalars does
-    not create a template for each.
+    not create a template for each number.
     """
 
     def __init__(self, trace: Columns) -> None:
@@ -264,7 +265,7 @@ class _FormulaPool:
     def _templates(
         self, op: mg.Op, slots: list[int], constants: tuple[Any, ...], attrs: Mapping[str, Any], tensors: bool
     ) -> list[int]:
-        """Return the template indices of the node and of each of its edges: a derivative, for tensors a VJP."""
+        """Return the template indices of a node and of its edges, which are derivatives or, for tensors, VJPs."""
         rule = product_template if tensors else local_template
         derivatives = [
             None if op.variadic or len(slots) != len(op.inputs) else rule(op, slot, constants, attrs) for slot in slots
@@ -292,7 +293,7 @@ def _note_row(note: Note) -> dict[str, Any]:
 
 
 def _convert_column(values: Sequence[float | None], show: Convert) -> list[Any]:
-    """Convert values for JSON. Rounding all at once is several times as fast."""
+    """Convert values for JSON. Rounding them all in one call is several times as fast."""
     present = [x for x in values if x is not None]
     if show is _exact_number:
         converted: Iterable[Any] = present if all(map(math.isfinite, present)) else map(show, present)
@@ -307,7 +308,7 @@ def _convert_column(values: Sequence[float | None], show: Convert) -> list[Any]:
 
 
 def _exact_number(x: float | None) -> Any:
-    """Convert as `round_for_json` does, with all digits."""
+    """Convert a number as `round_for_json` does, but without rounding."""
     if x is None or math.isfinite(x):
         return x
     return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"

@@ -1,4 +1,4 @@
-"""`compare`: two runs of one graph next to each other, and the first position where they differ."""
+"""`compare`: a comparison of two runs of one graph, which are drawn side by side with the first difference."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["Comparison", "compare"]
 
 
 class Comparison:
-    """The result of `compare`: a picture in a notebook, text in a terminal; it can be saved as either, or as a page."""
+    """The result of `compare`: a picture in a notebook, text in a terminal. It can be saved as either, or as a page."""
 
     def __init__(self, comparison: Differences) -> None:
         self.differences = comparison
 
     @property
     def agrees(self) -> bool:
-        """Whether nothing that could be compared differs."""
+        """Whether all values and gradients that could be compared agree."""
         return not self.differences.nodes
 
     def svg(self, theme: Theme | None = None) -> str:

@@ -1,6 +1,6 @@
-"""The IPython extension: Values at the end of a cell are drawn, and ``%%trace`` plays the graph that a cell builds.
+"""The IPython extension. It draws a Value at the end of a cell, and ``%%trace`` plays the graph that a cell builds.
 
-It registers formatters with IPython instead of modifying the classes.
+The extension registers formatters with IPython instead of modifying the classes.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from minigrad_viz.widget.player import make_player
 __all__ = ["load", "unload"]
 
 _TENSOR = ("minigrad.core.tensor", "Tensor")
-PREVIOUS_PRINTERS: dict[int, Any] = {}  # by formatter id: the previous printer for Values
+PREVIOUS_PRINTERS: dict[int, Any] = {}  # maps the id of a formatter to its previous printer for Values
 
 
 def load(shell: Any) -> None:
     """Register the magic ``%%trace`` in `shell`, an IPython InteractiveShell, and a formatter that displays Values as
-    `draw` does, named after the variables of `shell`.
+    `draw` does, with names from the variables of `shell`.
     """
 
     def format_node(x: Any) -> dict[str, str] | None:
         if isinstance(x, mg.Value) or _has_graph(x):
             return Drawing(to_trace(x, namespaces=(shell.user_ns,)))._repr_mimebundle_()
-        return None  # a tensor without a graph keeps its own repr
+        return None  # tensors without a graph have their default repr
 
     def trace(line: str, cell: str) -> Any:
         __tracebackhide__ = True
@@ -41,7 +41,8 @@ def load(shell: Any) -> None:
     formatter = shell.display_formatter.mimebundle_formatter
     before = formatter.for_type(mg.Value, format_node)
     PREVIOUS_PRINTERS.setdefault(id(formatter), before)
-    formatter.for_type_by_name(*_TENSOR, format_node)  # by name, to avoid importing NumPy, which only tensors need
+    # The type is registered by name to avoid importing NumPy, which only tensors need.
+    formatter.for_type_by_name(*_TENSOR, format_node)
     shell.register_magic_function(trace, "cell", "trace")
 
 
@@ -58,11 +59,11 @@ def unload(shell: Any) -> None:
 
 
 def _trace_magic(shell: Any, line: str, cell: str) -> Any:
-    """Run the cell, and play the graph that it builds, with the cell's lines on the nodes.
+    """Run the cell, and play the graph that it builds. Each node shows the line of the cell that created it.
 
-    ``%%trace`` shows the last expression if it has a graph, else the results that the cell assigned to variables.
-    ``%%trace loss`` shows `loss`, ``%%trace y, z`` both in one graph. With ``--static`` it shows a static picture. If
-    the cell raises an error, the graph up to there and the failed operation are shown.
+    ``%%trace`` shows the last expression if it has a graph, otherwise the results that the cell assigned to variables.
+    ``%%trace loss`` shows `loss`, and ``%%trace y, z`` shows both in one graph. With ``--static``, a static picture is
+    shown. If the cell raises an error, the graph built so far and the failed operation are shown.
     """
     from IPython.core.error import UsageError
 
@@ -101,7 +102,8 @@ def _run_cell(shell: Any, cell: str) -> Any:
     from IPython.core.error import UsageError
 
     __tracebackhide__ = True
-    code = "\n" + shell.transform_cell(cell)  # a blank line for the magic, so that line numbers match the cell
+    # The blank line represents the line of the magic, so that line numbers match the cell.
+    code = "\n" + shell.transform_cell(cell)
     name = shell.compile.cache(code, shell.execution_count, raw_code=cell)
     tree = ast.parse(code, name)
     if _uses_await(tree):
@@ -130,7 +132,7 @@ def _show(trace: Trace, static: bool) -> None:
     if static:
         display_function(Drawing(trace))
     else:
-        operation_count = sum(node.op is not None for node in trace.nodes)  # the end of the forward pass
+        operation_count = sum(node.op is not None for node in trace.nodes)  # last position of the forward pass
         display_function(make_player(trace, position=operation_count))
 
 
@@ -143,7 +145,7 @@ def _has_graph(x: Any) -> bool:
 
 
 def _new_results(before: dict[str, Any], *namespaces: Mapping[str, Any]) -> list[Any]:
-    """Return the results that a cell assigned to variables, without those that other results use."""
+    """Return the results that a cell assigned to variables, except those that other results use."""
     named = [item for space in namespaces for item in list(space.items())]
     new = [x for name, x in named if not name.startswith("_") and x is not before.get(name)]
     results = [x for x in new if not isinstance(x, list | tuple) and _has_graph(x)]

@@ -20,7 +20,7 @@ ALTERNATIVE = ", or use minigrad_viz.draw(…), which needs none"
 
 @explain_import_errors("players", ALTERNATIVE)
 def make_player(trace: Trace, **state: Any) -> Player:
-    """Return a player of `trace`, with traits `state`.
+    """Return a player of `trace` with the traits in `state`.
 
     Raises MissingPackageError if ipywidgets or anywidget is missing or incompatible.
     """
@@ -34,9 +34,9 @@ def make_player(trace: Trace, **state: Any) -> Player:
 def step(x: Any, *inputs: Any, **state: Any) -> Player:
     """Return a player of the graph that computes `x` (or several outputs), paused before the first operation.
 
-    In a notebook → steps forward and ← back; the values of leaves can be changed. The backward pass shown is the
-    player's own: it writes no ``grad`` and calls no hook. `state` are traits of the player, such as ``position=3`` or
-    ``granularity="op"``. `Player.save` exports it as a film or a page.
+    In a notebook, → steps forward and ← steps back; the values of leaves can be changed. The player runs its own
+    backward pass, which writes no ``grad`` and calls no hook. `state` are traits of the player, such as ``position=3``
+    or ``granularity="op"``. `Player.save` exports it as a film or a page.
 
     For a step of `mg.jit`, the player shows the kernel calls in execution order, forward only, with the values that are
     still in memory.
@@ -51,7 +51,7 @@ def step(x: Any, *inputs: Any, **state: Any) -> Player:
 
 
 def play(x: Any, *inputs: Any, speed: float = 1.0, **state: Any) -> Player:
-    """Return a player as `step` does, which starts playing at `speed` (0.25 to 4). ``play(x).save("x.gif")`` exports a
+    """Return a player like `step`, which starts playing at `speed` (0.25 to 4). ``play(x).save("x.gif")`` exports a
     film.
 
     >>> import minigrad as mg

@@ -1,4 +1,4 @@
-"""Hooks on a model for one training step: they capture layer outputs and gradients, and the ReLUs after the layers."""
+"""Hooks that capture the outputs and gradients of layers, and the ReLUs after the layers, in one training step."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from minigrad_viz.trace.calls import instances_in
 
 __all__ = ["Probe"]
 
-MAX_SAMPLED_ELEMENTS = 256  # elements sampled per tensor, for its histogram
-RELU_STEPS = ("ReluBackward", "Relu6Backward")  # operations with entire units at 0, through which no gradient flows
+MAX_SAMPLED_ELEMENTS = 256  # maximum number of elements sampled per tensor for its histogram
+# Operations whose units may all be 0, so that no gradient flows through them.
+RELU_STEPS = ("ReluBackward", "Relu6Backward")
 
 
 class Probe:
-    """Captures the outputs of `layers` and their gradients in the next step, by hooks, and the weights before that
-    step; if the optimizer `has_stepped`, also the gradients that it has used.
+    """Captures the outputs of `layers` and their gradients in the next step with hooks, and the weights before that
+    step. If the optimizer `has_stepped`, also captures the gradients that it has used.
     """
 
     def __init__(self, model: Any, layers: Sequence[tuple[str, Any]], has_stepped: bool = False) -> None:
         self.stale: set[int] = set()
-        """Rows of the layers whose gradients accumulate into those of the previous step."""
+        """Rows of the layers whose gradients are accumulated into those of the previous step."""
         self._handles: list[Any] = []
         self._captured: dict[tuple[int, str], Any] = {}
         self._weights_before: dict[int, Any] = {}
@@ -46,7 +47,7 @@ class Probe:
                     self._used_gradients[k] = [(p, p.grad, p.grad._version) for p in parameters if p.grad is not None]
 
     def remove(self) -> None:
-        """Remove the hooks, and release what they captured: an output's hook lives as long as its graph."""
+        """Remove the hooks, and release the captured tensors, since an output's hook exists as long as its graph."""
         for handle in self._handles:
             handle.remove()
         self._captured.clear()
@@ -110,11 +111,11 @@ class _ReluTracker:
     def __init__(self) -> None:
         self.relu_outputs: dict[int, Any] = {}
         """The output of the last ReLU in or after each layer, by row."""
-        self._rows: list[int] = []  # by call of a layer
-        self._last_call: dict[Any, int] = {}  # by step, the last call before it, or -1
+        self._rows: list[int] = []  # row of the layer, by call
+        self._last_call: dict[Any, int] = {}  # maps a step to the last call before it, or -1
 
     def make_hook(self, row: int | None) -> Callable[..., None]:
-        """Return a forward hook for a module; `row` is the module's row in the picture, or None."""
+        """Return a forward hook for a module. `row` is the module's row in the picture, or None if it has none."""
 
         def track(module: Any, args: Any, output: Any) -> None:
             if row is None:
@@ -124,12 +125,12 @@ class _ReluTracker:
             self._rows.append(row)
             call, ends = len(self._rows) - 1, _creator_steps(output)
             self._visit(ends, call)
-            self._last_call.update(dict.fromkeys(ends, call))  # also if a layer returns its input
+            self._last_call.update(dict.fromkeys(ends, call))  # necessary if a layer returns its input
 
         return track
 
     def _visit(self, ends: list[Any], call: int | None = None) -> None:
-        """Visit the new steps that lead to `ends`, which were created by `call`, or between calls if it is None."""
+        """Visit the new steps that lead to `ends`. They were created by `call`, or between calls if `call` is None."""
         stack = [(step, False) for step in ends]
         while stack:
             step, is_expanded = stack.pop()
@@ -156,7 +157,7 @@ def _creator_steps(x: Any) -> list[Any]:
 
 
 def _sampling_stride(size: int) -> int:
-    """Return a sampling step coprime to `size`, so that every index along each side of the tensor is sampled.
+    """Return a sampling stride coprime to `size`, so that every index along each side of the tensor is sampled.
 
     >>> _sampling_stride(100), _sampling_stride(32 * 16 * 64)
     (1, 129)

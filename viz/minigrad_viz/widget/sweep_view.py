@@ -1,4 +1,4 @@
-"""`sweep`: a view of a sweep of `minigrad.distributed`, during and after its run, read from its folder."""
+"""`sweep`: a view of a sweep of `minigrad.distributed`, which is read from its folder during and after the run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["sweep"]
 def sweep(folder: str | os.PathLike[str], *, wait: bool = False) -> SweepWidget:
     """Return a view of the sweep in `folder`: its trials, the best first, and a parallel coordinates picture.
 
-    In a notebook it is a widget that follows a running sweep, whether it runs in a later cell or elsewhere. Where
-    widgets cannot be shown it is a snapshot from when the cell ran. ``.svg()`` is the picture alone, ``.results`` the
-    `Sweep`. With `wait` the sweep need not exist yet.
+    In a notebook, the view is a widget that follows a running sweep, whether it runs in a later cell or in another
+    process. Where widgets cannot be shown, it is a snapshot from when the cell ran. ``.svg()`` is the picture alone,
+    ``.results`` the `Sweep`. With `wait`, the sweep need not exist yet.
 
-    Raises MissingFileError if it does not exist, MissingPackageError without anywidget.
+    Raises MissingFileError if the sweep does not exist, and MissingPackageError without anywidget.
     """
     with explain_import_errors("a sweep in a notebook", ", or open parallel.svg in its folder"):
         from minigrad_viz.widget.sweep_widget import SweepWidget

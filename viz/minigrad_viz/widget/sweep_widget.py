@@ -25,19 +25,19 @@ __all__ = ["SweepWidget"]
 __getattr__ = deprecated_names(__name__, {"Followed": "SweepWidget"})
 
 POLL_INTERVAL = 0.5  # seconds between polls
-MAX_ROWS = 200  # rows of the table
+MAX_ROWS = 200  # maximum number of rows in the table
 CELL_STYLE = "padding:2px 10px;white-space:nowrap;text-align:"
 
 
 class SweepWidget(anywidget.AnyWidget):
-    """A live view of a sweep, created by `minigrad_viz.sweep`. `results` is the sweep as last read, None before it
-    exists; `state` is what the page shows.
+    """A live view of a sweep, created by `minigrad_viz.sweep`. `results` is the sweep as last read, or None before the
+    sweep exists; `state` is the content of the page.
     """
 
     state = traitlets.Dict().tag(sync=True)
     _esm = files("minigrad_viz").joinpath("static/sweep.js").read_text(encoding="utf-8")
 
-    _ipython_display_ = None  # ipywidgets 7 defines it, which would hide the picture and the text from IPython
+    _ipython_display_ = None  # replaces a method of ipywidgets 7 that would hide the picture and the text from IPython
 
     def __init__(self, folder: str | os.PathLike[str], wait: bool = False) -> None:
         self.folder = Path(folder)
@@ -49,14 +49,14 @@ class SweepWidget(anywidget.AnyWidget):
         threading.Thread(target=_poll, args=(weakref.ref(self),), daemon=True).start()
 
     def refresh(self) -> bool:
-        """Update the state if the folder changed, and return whether more results may come."""
+        """Update the state if the folder changed. Return whether more results may follow."""
         if self._modified_time() != self._read_time:
             self._read()
             self.state = self._page_state()
         return self.comm is not None and (self.results is None or bool(self.results.count(*UNFINISHED)))
 
     def svg(self) -> str:
-        """Return the picture alone; "" before the sweep exists."""
+        """Return the picture alone, or "" before the sweep exists."""
         return render_sweep(self.results) if self.results else ""
 
     def _modified_time(self) -> int:
@@ -119,7 +119,7 @@ def _clean_rows(rows: list[list[str]]) -> list[list[str]]:
 
 
 def _poll(widget_ref: weakref.ref[SweepWidget]) -> None:
-    """Poll the folder as long as the widget is referenced and more results may come."""
+    """Poll the folder as long as the widget is referenced and more results may follow."""
     timer = threading.Event()
     while True:
         timer.wait(POLL_INTERVAL)

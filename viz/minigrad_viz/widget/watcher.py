@@ -1,11 +1,12 @@
 """`watch`: monitor a model during training.
 
-Most steps are not measured. For a measured step, hooks are added before it and removed after it; samples of the
-captured tensors, and all norms, are copied to the host as one tensor: one transfer per measured step, however many
-layers there are. The number of measured steps depends on the cost: measuring takes at most a twenty-fifth of the time.
+Most steps are not measured. For a measured step, hooks are added before it and removed after it. Samples of the
+captured tensors and all norms are copied to the host as one tensor, so each measured step needs one transfer,
+regardless of the number of layers. The number of measured steps depends on the cost: measuring takes at most 4% of the
+time.
 
-The picture is an updated display, not a widget: a saved notebook always contains the latest one, even if the kernel
-died, and viewing it requires nothing.
+The picture is an updated display, not a widget. A saved notebook therefore always contains the latest picture, even if
+the kernel died, and no package is needed to view it.
 """
 
 from __future__ import annotations
@@ -31,26 +32,27 @@ __all__ = ["Watch", "watch"]
 DEFAULT_SHARE = 0.04  # maximum fraction of the time spent on measuring and drawing
 MIN_DRAW_INTERVAL = 0.5  # minimum seconds between pictures
 HOST_DEVICES = ("cpu", "numpy")  # devices on which reading a value needs no transfer or synchronisation
-MAX_PENDING_LOSSES = 512  # maximum losses left on the device
-MAX_LAYERS = 24  # maximum layers shown
+MAX_PENDING_LOSSES = 512  # maximum number of losses left on the device
+MAX_LAYERS = 24  # maximum number of layers shown
 
 
 def watch(model: Any, *, layers: Collection[str] | None = None, share: float = DEFAULT_SHARE) -> Watch:
-    """Monitor `model` during training: the loss, and by layer values, gradients, their norms, dead units, and the
+    """Monitor `model` during training: the loss and, by layer, values, gradients, their norms, dead units, and the
     relative size of weight updates.
 
-    Pass it to `fit` as a callback, or call ``log(loss)`` at the end of each step, after the optimizer's. In a notebook
-    the picture appears in the training cell, and stays there; ``save`` writes it as SVG, HTML or text. `layers` are
-    names of modules; by default those without submodules, with a preference for those with parameters if there are
-    many. Dead units are those of ``nn.ReLU``, and of ``F.relu`` wherever a module calls it: they are shown next to the
-    layer it follows. At most the fraction `share` of the time is used for monitoring, so most steps are not measured.
+    Pass the monitor to `fit` as a callback, or call ``log(loss)`` at the end of each step, after the optimizer's. In a
+    notebook, the picture appears in the training cell and remains there; ``save`` writes it as SVG, HTML or text.
+    `layers` are names of modules; by default those without submodules and, if there are many, preferably those with
+    parameters. Dead units are those of ``nn.ReLU``, and of ``F.relu`` wherever a module calls it; the latter are shown
+    next to the layer that the call follows. At most the fraction `share` of the time is used for monitoring, so most
+    steps are not measured.
 
-    *Gradient flow* is a heatmap of the root mean square of each layer's gradient, a column per measured step; beyond
-    200 columns several steps share a column, which shows the largest value. A marker shows where an alarm begins: the
-    first NaN or infinity; a gradient a thousand times smaller (vanishing) or larger (exploding) than in the layer
-    nearest the loss, or larger than its own average; half of the units of a ReLU dead; gradients of the previous step
-    into which ``backward`` accumulates (stale). Raises DTypeError if `model` is not a module, ArgumentError for invalid
-    names and shares.
+    *Gradient flow* is a heatmap of the root mean square of each layer's gradient, with a column per measured step;
+    beyond 200 columns, several steps share a column, which shows the largest value. A marker shows where an alarm
+    begins: the first NaN or infinity; a gradient a thousand times smaller (vanishing) or larger (exploding) than in the
+    layer nearest the loss, or larger than its own average; a ReLU with half of its units dead; gradients of the
+    previous step into which ``backward`` accumulates (stale). Raises DTypeError if `model` is not a module, and
+    ArgumentError for invalid names and shares.
 
     >>> import minigrad as mg
     >>> model = mg.nn.Sequential(mg.nn.Linear(1, 4), mg.nn.ReLU(), mg.nn.Linear(4, 1))
@@ -71,7 +73,7 @@ def watch(model: Any, *, layers: Collection[str] | None = None, share: float = D
 
 
 class Watch:
-    """The monitor that `watch` returns, and its picture. A `fit` callback and a context manager."""
+    """The monitor that `watch` returns, with its picture. It is a `fit` callback and a context manager."""
 
     def __init__(self, model: Any, layers: Collection[str] | None = None, share: float = DEFAULT_SHARE) -> None:
         if not isinstance(model, mg.nn.Module):
@@ -86,7 +88,7 @@ class Watch:
         self._modules = _select_modules(model, layers)
         self.view.layers = [LayerRow(sanitize(name), sanitize(part._get_name())) for name, part in self._modules]
         self.view.hidden_count = _leaf_count(model) - len(self._modules) if layers is None else 0
-        self._pending_losses: list[tuple[int, Any]] = []  # still on the device
+        self._pending_losses: list[tuple[int, Any]] = []  # losses that are still on the device
         self._share = share
         self._first_parameter = next((p for p in model.parameters() if p.requires_grad), None)
         self._version = self._weights_version()
@@ -145,7 +147,7 @@ class Watch:
     # --- measuring ---
 
     def _weights_version(self) -> int:
-        """Return the version of the weights, which shows whether the optimizer has stepped."""
+        """Return the version of the weights, which changes when the optimizer steps."""
         return 0 if self._first_parameter is None else self._first_parameter._version
 
     def _remove_probe(self) -> None:
@@ -167,7 +169,7 @@ class Watch:
             if kind in ("values", "gradients"):
                 setattr(layer, kind, values)
                 if kind == "values" and not (finite := np.isfinite(values)).all():
-                    non_finite[k] = float(values[~finite].max())  # NaN if there is one
+                    non_finite[k] = float(values[~finite].max())  # NaN if any value is NaN
             elif kind == "dead":
                 layer.dead_fraction = float(values[0])
             else:
@@ -188,7 +190,7 @@ class Watch:
         self.view.measured_step = self.view.step
 
     def _fetch(self, parts: list[Any]) -> list[Any]:
-        """Copy these vectors and the pending losses to the host, in one transfer per dtype and device."""
+        """Copy `parts` and the pending losses to the host, in one transfer per dtype and device."""
         if not parts and not self._pending_losses:
             return []
         pending = [loss.reshape(-1)[:1] for _, loss in self._pending_losses]
@@ -222,11 +224,11 @@ class Watch:
             self._display.update(self)
 
     def svg(self, theme: Theme | None = None) -> str:
-        """Return the picture; it follows the user's theme, light or dark, unless one is given."""
+        """Return the picture. By default, it follows the user's light or dark theme."""
         return render_dashboard(self.view, check_theme(theme))
 
     def text(self) -> str:
-        """Return the text form, as `print` shows it."""
+        """Return the text that `print` displays."""
         return dashboard_text(self.view)
 
     def html(self, theme: Theme | None = None) -> str:
@@ -250,10 +252,10 @@ class Watch:
 
 
 class _MeasurementBudget:
-    """Tracks the cost of measuring, and whether the budget allows another measurement."""
+    """Tracks the cost of measuring, and decides whether the budget allows another measurement."""
 
     def __init__(self) -> None:
-        self.last_drawn = 0.0  # when the last picture was drawn
+        self.last_drawn = 0.0  # time at which the last picture was drawn
         self._last = time.perf_counter()
         self._average_step = 0.0  # average seconds of a step without measurement
         self._cost = 0.0  # extra seconds of the last measured step
@@ -275,7 +277,7 @@ class _MeasurementBudget:
             )
 
     def may_measure(self, share: float) -> bool:
-        """Whether the next step may be measured: not directly after the first, which compiled kernels."""
+        """Whether the next step may be measured. It may not after the first step, which compiled kernels."""
         self._credit = min(
             self._credit + share * min(self._step_time, 2 * self._average_step), 2 * self._cost + self._step_time
         )
@@ -308,7 +310,7 @@ def _select_modules(model: Any, layers: Collection[str] | None) -> list[tuple[st
     selected = [(name or type(model).__name__, part) for name, part in named.items() if not part._modules]
     if len(selected) > MAX_LAYERS:
         selected = [(name, part) for name, part in selected if part._parameters]
-    if len(selected) > MAX_LAYERS:  # from the first to the last
+    if len(selected) > MAX_LAYERS:  # evenly spaced, including the first and the last
         selected = [selected[round(k * (len(selected) - 1) / (MAX_LAYERS - 1))] for k in range(MAX_LAYERS)]
     return selected
 

@@ -34,18 +34,19 @@ from minigrad_viz.trace.notation import handle
 
 __all__ = ["Player", "release_unseen"]
 
-MAX_LEAF_TRAITS = 200  # leaves with a trait; creating one for each weight of a large network would take seconds
-MAX_LEAF_NAME_LENGTH = 40  # characters of a leaf's name in its trait's name
-MAX_PLAIN_LENGTH = 1 << 18  # characters; longer traces are compressed to about a seventh
+# Maximum number of leaves with a trait. Creating one for each weight of a large network would take seconds.
+MAX_LEAF_TRAITS = 200
+MAX_LEAF_NAME_LENGTH = 40  # maximum length of a leaf's name in the name of its trait
+MAX_PLAIN_LENGTH = 1 << 18  # in characters; longer traces are compressed to about a seventh
 
 
 class Player(anywidget.AnyWidget):
-    """A player that steps through a graph forward and backward; `minigrad_viz.step` and `play` create one.
+    """A player that steps through a graph forward and backward. `minigrad_viz.step` and `play` create players.
 
     Its traits are synchronised between Python and the page: `position` (0 is before the first operation), `playing`,
     `speed`, `granularity` ("edge" or "op"), `selected` (a node as "n3", a block as "b1"), `expanded` (the indices of
     open blocks, or None for the player's own choice), `values` (changed leaves with their values) and `height` in
-    pixels. Each scalar leaf has a trait too, `leaf_a` for a leaf a, which can be linked without the kernel.
+    pixels. Each scalar leaf has a trait too, such as `leaf_a` for a leaf a, which can be linked without the kernel.
     """
 
     trace_text = traitlets.Unicode("").tag(sync=True)
@@ -59,9 +60,9 @@ class Player(anywidget.AnyWidget):
     selected = traitlets.Unicode(None, allow_none=True).tag(sync=True)
     values = traitlets.Dict(key_trait=traitlets.Unicode(), value_trait=traitlets.Float()).tag(sync=True)
     height = traitlets.Int(None, allow_none=True).tag(sync=True)
-    views = traitlets.Int(0).tag(sync=True)  # number of pages that show it
+    views = traitlets.Int(0).tag(sync=True)  # number of pages that show the player
 
-    _ipython_display_ = None  # ipywidgets 7 defines it, which would hide the picture and the text from IPython
+    _ipython_display_ = None  # replaces a method of ipywidgets 7 that would hide the picture and the text from IPython
 
     def __init__(self, trace: Trace, **state: Any) -> None:
         self.trace = trace
@@ -79,7 +80,7 @@ class Player(anywidget.AnyWidget):
         self.add_traits(_esm=traitlets.Unicode(module()).tag(sync=True), **leaf_traits)
         text = trace.json(full=True)
         if len(text) > MAX_PLAIN_LENGTH:
-            # Level 6 takes five times as long, and the result is only a seventh smaller.
+            # Level 6 takes five times as long, and its result is only a seventh smaller.
             state["trace_packed"] = zlib.compress(text.encode(), 1)
         else:
             state["trace_text"] = text
@@ -104,7 +105,7 @@ class Player(anywidget.AnyWidget):
         return values
 
     def state(self) -> dict[str, Any]:
-        """Return the position and the non-default traits, from which another player can start."""
+        """Return the position and the traits with non-default values, from which another player can start."""
         chosen = {name: getattr(self, name) for name in ("speed", "granularity", "expanded", "selected", "values")}
         defaults = self.trait_defaults(*chosen)
         return {"position": self.position, **{name: x for name, x in chosen.items() if x != defaults[name]}}
@@ -123,13 +124,14 @@ class Player(anywidget.AnyWidget):
         """Write the player to `path` in the format of its suffix: a film as ``.gif``, ``.mp4``, or ``.svg`` (animated),
         or a page, ``.html``, with the player in its current state.
 
-        The film shows the positions from `start` to `stop` (by default all), each an integer or as in a `tour`, with
-        the values, the pace and the captions of the player: six nodes take about eight seconds at `speed` 1, any graph
-        at most a minute. `size` is a width in pixels, or (width, height), in which the picture is centred; `theme`
-        "light" or "dark". GIF and MP4 have `fps` frames per second, 20 by default, and need the extra ``pictures``.
+        The film shows the positions from `start` to `stop` (by default all), each an integer or specified as in a
+        `tour`, with the values, the pace and the captions of the player. A film of six nodes takes about eight seconds
+        at `speed` 1, and a film of any graph at most a minute. `size` is a width in pixels, or (width, height), in
+        which the picture is centred; `theme` is "light" or "dark". GIF and MP4 have `fps` frames per second, 20 by
+        default, and need the extra ``pictures``.
 
-        Raises ArgumentError for another suffix, for an option that its files do not have, and if leaves were changed in
-        the player, which Python does not recompute; MissingFileError if the folder of `path` does not exist,
+        Raises ArgumentError for another suffix, for an option that the format does not have, and if leaves were changed
+        in the player, which Python does not recompute; MissingFileError if the folder of `path` does not exist, and
         MissingPackageError without the extra.
 
         >>> import minigrad as mg
@@ -159,11 +161,11 @@ class Player(anywidget.AnyWidget):
         save(path, {**films, ".html": page}, "player.save('graph.gif')", **options)
 
     def slider(self, leaf: str, min: float | None = None, max: float | None = None, **options: Any) -> Any:
-        """Return a slider for the value of the leaf named `leaf`. It is linked in the page, so changing the value needs
-        no kernel.
+        """Return a slider for the value of the leaf named `leaf`. The slider is linked in the page, so changing the
+        value needs no kernel.
 
-        For a tensor it controls an element, as in ``slider("w[0, 1]")``, which gets a trait too, ``leaf_w_0_1``. Raises
-        ArgumentError if no scalar leaf or element has that name.
+        For a tensor, it controls an element, as in ``slider("w[0, 1]")``, which also gets a trait, ``leaf_w_0_1``.
+        Raises ArgumentError if no scalar leaf or element has that name.
         """
         leaf, element_value = _find_element(self.trace, leaf) or (leaf, None)
         traits = {name: trait for trait, (name, _) in self.leaves.items()}
@@ -187,13 +189,13 @@ class Player(anywidget.AnyWidget):
         return f"Player({self.trace.sentence()})"
 
     def _repr_mimebundle_(self, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the widget view, with the picture and the text as a fallback, and without any address."""
+        """Return the widget view, with the picture and the text as fallbacks. They contain no memory address."""
         live, metadata = super()._repr_mimebundle_(**options) or ({}, {})
         view = {kind: content for kind, content in live.items() if kind.startswith("application/")}
         return {**view, "text/html": figure(self.trace, self.state()), "text/plain": table(self.trace)}, metadata
 
 
-UNSEEN_PLAYERS: set[Player] = set()  # players whose last view is gone: the cell was rerun, cleared or deleted
+UNSEEN_PLAYERS: set[Player] = set()  # players without a view because the cell was rerun, cleared or deleted
 RELEASING_SHELLS: weakref.WeakSet[Any] = weakref.WeakSet()  # shells that release players after each cell
 
 
@@ -211,10 +213,10 @@ def _register_release(shell: Any) -> None:
 
 
 def release_unseen(namespace: dict[str, Any]) -> None:
-    """Close the players whose views are gone and to which no variable in `namespace` refers.
+    """Close the players without a view to which no variable in `namespace` refers.
 
-    ipywidgets retains each widget until it is closed, and IPython each cell result in ``Out``. A player is closed only
-    after the next cell ran, so that a notebook that is closed and reopened finds its players.
+    ipywidgets retains each widget until it is closed, and IPython retains each cell result in ``Out``. A player is
+    closed only after the next cell has run, so that a notebook that is closed and reopened still contains its players.
     """
     outputs = namespace.get("_oh", {})
     for player in list(UNSEEN_PLAYERS):
@@ -228,14 +230,14 @@ def release_unseen(namespace: dict[str, Any]) -> None:
 
 
 def _scalar_leaves(trace: Trace) -> Iterator[tuple[str, float]]:
-    """Yield the name and the value of each leaf with a finite scalar."""
+    """Yield the name and the value of each leaf that is a finite scalar."""
     for index, (kind, value) in enumerate(zip(trace.kinds, trace.values, strict=True)):
         if kind == "l" and value is not None and math.isfinite(value):
             yield trace.names[index] or handle(index), value
 
 
 def _find_element(trace: Trace, text: str) -> tuple[str, float] | None:
-    """Return the name of an element of a leaf, as the player writes it, and its value; None if `text` names none."""
+    """Return the name of a leaf's element, as the player writes it, and its value; None if there is no such element."""
     leaf_name, _, subscript = text.removesuffix("]").rpartition("[") if text.endswith("]") else (text, "", "")
     index_tuple = tuple(map(int, re.findall(r"\d+", subscript)))
     for index, shaped in trace.tensors.items():
@@ -254,7 +256,7 @@ def _find_element(trace: Trace, text: str) -> tuple[str, float] | None:
 
 
 def _trait_names(leaves: list[str]) -> dict[str, str]:
-    """Return the trait name of each leaf: a valid Python identifier, numbered if necessary.
+    """Return a mapping from trait names to leaves. Trait names are valid Python identifiers, numbered if necessary.
 
     >>> _trait_names(["a", "w[0]", "w₀", "w.0"])
     {'leaf_a': 'a', 'leaf_w_0': 'w[0]', 'leaf_w0': 'w₀', 'leaf_w_0_2': 'w.0'}

@@ -1,9 +1,10 @@
 """Loops of a merged kernel, and barriers between loops that cores share.
 
-Waking a core takes 50 µs, and each parallel loop wakes all of them again. So consecutive parallel loops become one
-loop, in which each core processes its part of every loop and waits for the others at spin barriers; serial loops run on
-one core there. This requires a running thread per core: if Linux schedules two threads on one core, as it does when
-they are woken together, a step takes twice as long. So each thread is pinned to a core, also for eager code.
+Waking a core takes 50 µs, and each parallel loop wakes all cores. Consecutive parallel loops are therefore merged into
+one loop, in which each core processes its part of every loop and waits for the other cores at spin barriers. Serial
+loops in between run on one core. This requires a running thread per core: if Linux schedules two threads on one core,
+which happens when they are woken together, a step takes twice as long. Each thread is therefore pinned to a core, also
+for eager code.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ def thread_ids_kernel(ids_: {source.array_annotation("int32")}, counter: ti.i64)
 
 
 class KernelLoop(NamedTuple):
-    """A loop or statement: its kind and source; for a loop also the name and the number of its iterations.
+    """A loop or statement of a kernel. For a loop, `name` is its index and `rounds` the number of iterations.
 
-    For a serial loop the source is the entire loop, else its body.
+    `text` is the body of a parallel loop, or the source of the entire serial loop or statement.
     """
 
     kind: str
@@ -43,7 +44,7 @@ class KernelLoop(NamedTuple):
 
 
 def can_use_barriers() -> bool:
-    """Return whether each core gets one iteration of a loop, so that barriers are safe. If so, pin the threads."""
+    """Return whether each core runs one iteration of a loop, so that barriers are safe. If so, pin the threads."""
     is_supported = (
         muladd.FUSED
         and driver.arch() == "cpu"
@@ -71,7 +72,7 @@ def _pin_threads() -> None:
 
 
 def _pin_at_start() -> None:
-    """Pin the threads at startup: eager code also waits for the last thread of each parallel loop."""
+    """Pin the threads at startup, since eager code also waits for the last thread of each parallel loop."""
     if driver.arch() == "cpu" and driver.is_own_program():
         can_use_barriers()
 
@@ -80,13 +81,13 @@ driver.on_restart(_pin_at_start)
 
 
 def barrier_counter() -> Any:
-    """Allocate the counter of a spin barrier, in a cache line of its own."""
+    """Allocate the counter of a spin barrier, in its own cache line."""
     return register_constant(np.zeros(CACHE_LINE // 4, np.int32))
 
 
 def insert_barriers(loops: Sequence[KernelLoop], counter: str) -> str:
-    """Return the statements of a kernel. If `counter`, an expression of the counter's address, is not "", those from
-    the first to the last parallel loop are one loop with barriers."""
+    """Return the statements of a kernel. Unless `counter`, an expression for the address of the barrier counter, is
+    empty, the loops from the first to the last parallel loop are merged into one loop with barriers."""
     text, pending = "", list[KernelLoop]()
     for loop in (*loops, None):
         if loop is not None and loop.kind != STATEMENT:
@@ -124,7 +125,7 @@ def _loop_with_barriers(loops: Sequence[KernelLoop], counter: str) -> str:
         if loop.kind == SERIAL:
             head = "if core_id == 0:\n"
         elif loop.kind == PER_CORE:
-            # a loop, so that its variables are local
+            # a loop with one iteration, so that variables are local
             head = f"for {loop.name} in range(core_id * 512, core_id * 512 + 1):\n"
         else:
             head = f"per_core{k} = ti.raw_div({loop.rounds} + {cores - 1}, {cores})\n"

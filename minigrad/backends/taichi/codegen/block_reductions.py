@@ -17,7 +17,7 @@ __all__ = ["Partition", "is_outer_contiguous", "kernel_source", "partition_for"]
 
 THREADS = 256  # threads per block
 TARGET_BLOCKS = 1024  # number of blocks that keeps a GPU busy
-MIN_ELEMENTS_PER_THREAD = 8  # minimum number of elements per thread that is worth a partition
+MIN_ELEMENTS_PER_THREAD = 8  # minimum number of elements per thread for which a partition is worthwhile
 KINDS = ("float32", "float64", "int32", "int64")
 
 
@@ -30,7 +30,7 @@ class Partition(NamedTuple):
     is_interleaved: bool
     """Whether adjacent threads read elements of different results."""
     is_few: bool
-    """Whether there are few blocks, see `source.blocks`."""
+    """Whether there are few blocks; see `block_loop`."""
 
 
 def partition_for(outs: int, count: int, is_interleaved: bool, kind: str) -> Partition | None:
@@ -50,7 +50,7 @@ def partition_for(outs: int, count: int, is_interleaved: bool, kind: str) -> Par
 def is_outer_contiguous(outer: Sequence[Sequence[int]], inner: Sequence[Sequence[int]]) -> bool:
     """Return whether elements of adjacent results are closer in memory than those of one result, judging by the strides
     of each array along the outer and the reduced dimensions."""
-    no_stride = 1 << 30  # no stride, or only strides of 0
+    no_stride = 1 << 30  # used if there are no nonzero strides
     steps = zip(outer, inner, strict=True)
     min_strides = [[min(map(abs, filter(None, by)), default=no_stride) for by in both] for both in steps]
     return sum(across < along for across, along in min_strides) > sum(along < across for across, along in min_strides)
@@ -67,9 +67,9 @@ def kernel_source(
 ) -> tuple[str, str]:
     """Return the source of a reduction kernel and the kinds of its arguments, from the parts that `reduction` prepares.
 
-    `types` are those of the result, the accumulator, and float literals in the snippet; `lines` compute the offsets of
-    result `outer_index` and of its element `inner_index`; `snippet` consists of the element, the update of the
-    accumulator s, and the final expression.
+    `types` are the dtypes of the result, of the accumulator, and of float literals in the snippet. `lines` compute the
+    offsets of result `outer_index` and of its element `inner_index`. `snippet` consists of the element, the update of
+    the accumulator s, and the final expression.
     """
     out, kind, work = types
     start, split, walk, read = lines

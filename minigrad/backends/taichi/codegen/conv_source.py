@@ -1,8 +1,8 @@
-"""Convolutions and their weight gradients on the CPU: register tiles, one launch.
+"""Convolutions and their weight gradients on the CPU, by register tiles and in one launch.
 
-Each core copies the image that it processes to scratch memory, with channels innermost and zero padding. Then each
-kernel position reads contiguous vectors at any output position: im2col columns are never materialised, and no element
-needs index arithmetic.
+Each core copies the image that it processes to scratch memory, with channels innermost and zero padding. The elements
+at a kernel position are then contiguous vectors for every output position, so that im2col columns are not materialised
+and no indices are computed per element.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from minigrad.backends.taichi.runtime.kernel import Kernel, get_kernel
 
 __all__ = ["ROWS", "ImageLayout", "TiledConvolution", "weight_gradient_kernel"]
 
-ROWS = 8  # output positions, or input elements, of a tile
+ROWS = 8  # number of output positions, or of input elements, in a tile
 
 
 class ImageLayout(NamedTuple):
-    """The layout of images, and of the copy of one: rows of pixels with `padded` channels each, and zero padding."""
+    """The layout of images, and of the copy of an image: rows of pixels with `padded` channels, and zero padding."""
 
     channels: int
     padded: int  # channels, including padding
@@ -47,7 +47,7 @@ def _load_lines(names: tuple[str, ...], indent: int) -> str:
 
 
 def _partitioned_loop(names: tuple[str, ...], count: str, body: str, serial: bool) -> str:
-    """Return a loop over `count` iterations split among the cores: core `core_id` runs iterations first_t to last_t."""
+    """Return `source.partitioned_loop`, with code that loads the integers called `names` from a table."""
     return source.partitioned_loop(count, body, serial, _load_lines(names, 12))
 
 
@@ -60,8 +60,8 @@ def _transpose_lines(indent: int, width: int, read: str, write: str) -> str:
 
 
 def _image_copy_lines(unit: int, fours: bool) -> str:
-    """Return the statements that copy image n to `image_offset`, inside its zero padding. In groups of four, missing
-    channels repeat the last one."""
+    """Return the statements that copy image n to `image_offset`, surrounded by zero padding. If `fours`, missing
+    channels of a group repeat the last channel."""
     if not fours:
         return """                    for row in range(rows):
                         for c in range(channels):
@@ -101,8 +101,8 @@ def _kernel(name: str, arrays: dict[str, str], loops: str, end: source.Epilogue 
 
 
 def _array_annotations(dtype: str, lanes: int, unit: int, fours: bool, more: dict[str, str]) -> dict[str, str]:
-    """Return annotations of the result, images and other arrays. `s_`, `a_` and `b_` are scratch memory, accessed as
-    elements and vectors."""
+    """Return the type annotations of the array arguments, by name. `s_`, `a_` and `b_` are the scratch memory, accessed
+    as elements and as vectors."""
     table = source.array_annotation("int32")
     arrays = {"y_": source.array_annotation(dtype), "x_": source.array_annotation(dtype, 4 if fours else 1), **more}
     arrays |= {
@@ -124,7 +124,7 @@ _CONVOLVED = (
 
 
 def _weights(dtype: str, lanes: int, serial: bool) -> str:
-    """Return the packing of weights and bias, with zeros for missing channels."""
+    """Return the loop that packs weights and bias, with zeros for missing channels."""
     body = f"""            for j in range(first_t, last_t):
                 for k in range(j * kh * kw * padded, (j + 1) * kh * kw * padded):
                     b_[k] = {_zero(dtype, lanes)}
@@ -143,7 +143,7 @@ def _weights(dtype: str, lanes: int, serial: bool) -> str:
 
 
 def _sums(lanes: int, unit: int, dtype: str) -> str:
-    """Return the sums of a tile: d0 to d7, for output positions with offsets r0 to r7."""
+    """Return the statements that compute the sums of a tile, d0 to d7, for output positions with offsets r0 to r7."""
     rows, step, zero = range(ROWS), BLOCK // unit, _zero(dtype, lanes)
     lines = [
         *[f"    d{r} = b_[bias_offset // {lanes} + j]" for r in rows],
@@ -165,8 +165,8 @@ def _sums(lanes: int, unit: int, dtype: str) -> str:
 
 
 def _store_lines(lanes: int, whole: bool, end: source.Epilogue) -> str:
-    """Return the stores of a tile by channel, and the epilogue. With `has_full_tiles`, eight positions are stored at
-    once, transposed in registers; other tiles are stored through memory."""
+    """Return the statements that store a tile by channel, and the epilogue. If `whole`, tiles are transposed in
+    registers and eight positions are stored at once; otherwise tiles are stored through scratch memory."""
     rows, lines = range(ROWS), []
     if whole:
         for k in range(lanes):
@@ -186,7 +186,7 @@ def _store_lines(lanes: int, whole: bool, end: source.Epilogue) -> str:
 
 
 class TiledConvolution(NamedTuple):
-    """The parameters of a convolution's source. Its kernel reads integers from the array `table`."""
+    """The parameters of the source of a convolution. The kernel reads integers from the argument at index `table`."""
 
     type: Any
     unit: int
@@ -270,7 +270,7 @@ def _gradient_copy_lines(lanes: int, fours: bool) -> str:
 
 
 def _products(lanes: int, unit: int, dtype: str) -> str:
-    """Return the statements that add the products of some positions to the sums of each tile."""
+    """Return the statements that add the products for a band of positions to the sums of each tile."""
     rows = range(ROWS)
     lines = ["for i in range(row_tiles):"]
     for k in range(ROWS // unit):
@@ -295,7 +295,7 @@ def _products(lanes: int, unit: int, dtype: str) -> str:
 
 
 def _reduce_parts_loop(lanes: int, serial: bool) -> str:
-    """Return the sum of all partial sums, in the layout of the weights."""
+    """Return the loop that adds the partial sums, and stores the total in the layout of the weights."""
     body = f"""            for j in range(first_t, last_t):
                 begin = sums_offset // {lanes} + j * row_tiles * {ROWS}
                 for k in range(begin, begin + row_tiles * {ROWS}):

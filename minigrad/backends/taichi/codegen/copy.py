@@ -1,4 +1,4 @@
-"""Copies of arrays in rows, in units of up to 64 bytes, whatever their dtype."""
+"""Copies of arrays by rows, in units of up to 64 bytes, regardless of dtype."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COPY_UNITS = 64, 32, 16, 8  # bytes
 
 @arch_cache(4096)
 def copy_unit(dims: int, numbers: tuple[int, ...], itemsize: int, aligned: int) -> tuple[int, tuple[int, ...]] | None:
-    """Return the largest unit, in bytes, for copying rows, and strides and sizes in it; None for single elements."""
+    """Return the largest unit, in bytes, for copying rows, and the strides and sizes in units; None if no unit fits."""
     strides, sizes = numbers[: 2 * dims], numbers[2 * dims :]
     if strides[dims - 1 :: dims] != (1, 1):
         return None

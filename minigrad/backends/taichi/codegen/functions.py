@@ -1,8 +1,8 @@
-"""Sources of functions that Taichi lacks; the generator prepends those that a snippet calls to its kernel.
+"""Sources of functions that Taichi lacks. The functions that a snippet calls are prepended to its kernel.
 
-The sources also work on vectors of sixteen float32 if Taichi can lower their operations. So they write ``y * -1`` for
--y and ``1.0 / y`` with a float literal, since the other forms abort the process on vectors. `vector_functions`
-implements functions that Taichi has only for scalars.
+The sources also work on vectors of sixteen float32 if Taichi can lower their operations. They contain ``y * -1``
+instead of -y, and ``1.0 / y`` with a float literal, since the other forms abort the process on vectors.
+`vector_functions` implements functions that Taichi provides only for scalars.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FUNCTIONS: dict[str, str] = {
     even = ti.select(ti.floor(low * 0.5) * 2 == low, low, low + 1)
     nearest = ti.select(fraction < 0.5, low, ti.select(fraction > 0.5, low + 1, even))
     return ti.select(nearest == 0, x * 0, nearest)""",
-    # W. Kahan: the rounding error of 1 + x also occurs in the divisor, and cancels
+    # W. Kahan: the rounding error of 1 + x also occurs in the divisor, and cancels out
     "log1p": """u = 1 + x
     d = u - 1
     return ti.select(d == 0, x, ti.select(x > 1e30, ti.log(x), ti.log(u) * (x / ti.select(d == 0, d + 1, d))))""",
@@ -54,14 +54,14 @@ FUNCTIONS: dict[str, str] = {
     "atanh": """s = ti.abs(x)
     y = 0.5 * log1p(2 * s / (1 - s))
     return ti.select(x < 0, y * -1, ti.select(x == 0, x, y))""",
-    # by repeated squaring; for a negative integer exponent it is 1 / x, truncated
-    # where pow is defined only for positive bases
+    # Taichi's pow is defined only for positive bases
     "power": """size, is_integer = ti.abs(x), ti.floor(y) == y
     odd = is_integer & ((ti.floor(y * 0.5) * 2 == y) == 0)
     result = ti.pow(ti.select(size == 0, 1.0, size), y)
     power_of_zero = ti.select(y == 0, 1.0, ti.select(y > 0, 0.0, inf))
     result = ti.select(size == 0, power_of_zero, result)
     return ti.select(x < 0, ti.select(is_integer, ti.select(odd, result * -1, result), nan), result)""",
+    # by repeated squaring; a power with a negative exponent is truncated to an int
     "power_of_ints": """result, base, exponent = x * 0 + 1, x, ti.cast(y, ti.i64)
     while exponent > 0:
         if exponent % 2 == 1:
@@ -83,7 +83,7 @@ FUNCTIONS: dict[str, str] = {
     remainder = ti.select(x < 0, remainder * -1, remainder)
     remainder = ti.select((remainder == 0) | ((remainder < 0) == (y < 0)), remainder, remainder + y)
     return ti.select(remainder == 0, ti.abs(remainder) * ti.select(y < 0, -1, 1), remainder)""",
-    # divides by y once: CUDA replaces two quotients by products with the rounded reciprocal
+    # divides by y only once, since CUDA replaces two quotients by products with the rounded reciprocal
     "floor_div": """remainder = fmod_abs(x, y)
     remainder = ti.select(x < 0, remainder * -1, remainder)
     quotient = (x - remainder) / y
@@ -129,7 +129,7 @@ def has_vector_form(source: str) -> bool:
 
 @arch_cache()
 def required_functions(source: str, dtype: str, vectors: bool = False) -> str:
-    """Return the functions that a source calls, in dependency order, for scalars of one of Taichi's types."""
+    """Return the functions that a source calls, in dependency order. `dtype` is the Taichi type of scalars."""
     functions = FUNCTIONS | VECTOR_FUNCTIONS if vectors else FUNCTIONS
     sources: dict[str, str] = {}
 

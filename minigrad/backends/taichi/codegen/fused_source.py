@@ -38,8 +38,8 @@ _ASSIGNED = re.compile(r"^(\w+) = ", re.MULTILINE)
 
 
 def fuse_loops(loops: Sequence[ElementwiseLoop], stored: Callable[[Region], bool]) -> Launch:
-    """Return the launch of one kernel for several loops. It stores the results that are `stored`, or else the
-    last."""
+    """Return the launch of one kernel for several loops. It stores the results that are `stored`, or the last result
+    if none are."""
     stores = _storing_loops(loops, stored) or {loops[-1].y.key: len(loops) - 1}
     if any(x.y.row for x in loops):
         return _MultiPassWriter(loops, set(stores)).launch()
@@ -51,12 +51,12 @@ def fuse_loops(loops: Sequence[ElementwiseLoop], stored: Callable[[Region], bool
 
 
 def _storing_loops(loops: Sequence[ElementwiseLoop], stored: Callable[[Region], bool]) -> dict[Any, int]:
-    """Return which loop stores each result that is `stored`: the last that computes it."""
+    """Map the key of each result that is `stored` to the index of the last loop that computes it."""
     return {x.key: k for k, one in enumerate(loops) for x in one.results if stored(x.place.region)}
 
 
 def fuse_epilogue(product: MatrixProduct, loops: Sequence[ElementwiseLoop], stored: Callable[[Region], bool]) -> Launch:
-    """Return the launch of a product with an epilogue: loops applied to its result tile by tile."""
+    """Return the launch of a product with an epilogue, which applies loops to the result tile by tile."""
     stores = _storing_loops(loops, stored)
     writer = _VectorWriter(product.y.key, "e")
     for k, loop in enumerate(loops):
@@ -65,21 +65,20 @@ def fuse_epilogue(product: MatrixProduct, loops: Sequence[ElementwiseLoop], stor
 
 
 def _rename_operands(snippet: str, names: Mapping[str, str]) -> str:
-    """Return a snippet with its operands renamed."""
     pattern = rf"(?<![\w.])({'|'.join(map(re.escape, names))})\b(?!\()"
     return re.sub(pattern, lambda found: names[found[1]], snippet) if names else snippet
 
 
 class _VectorWriter:
-    """Generator of a vectorised kernel. The array with key `y` is its output, `at` the index of the current vector in
-    an array. Arrays that are only stored bypass the cache if `bypasses_cache`."""
+    """Generator of a vectorised kernel. `y` is the key of the output array, and `at` a template for the index of the
+    current vector in an array. If `past`, arrays that are only stored bypass the cache."""
 
     def __init__(self, y: Any, at: str = "{name}_row + i", past: bool = False) -> None:
         self._output_key, self._index, self._bypasses_cache = y, at, past
         self._bypassing: set[Any] = set()  # keys of arrays that bypass the cache
         self._arrays: dict[Any, tuple[str, OperandLayout]] = {}
         self._scalars: dict[Any, tuple[str, Any]] = {}
-        self._register_of: dict[Any, str] = {}  # key -> register with the current vector
+        self._register_of: dict[Any, str] = {}  # maps keys to registers with the current vector
         self._prologue = self._body = ""
         self._registers = (f"v{k}" for k in count())
 
@@ -94,7 +93,7 @@ class _VectorWriter:
         return to_vector_form(text)
 
     def append_loop(self, loop: ElementwiseLoop, stored: Collection[Any]) -> None:
-        """Append a loop that stores those of its results that are in `stored`."""
+        """Append a loop, which stores the results whose keys are in `stored`."""
         work = loop.work
         names = {
             operand.name: self._operand_register(x) for operand, x in zip(work.arguments, loop.operands, strict=True)
@@ -171,7 +170,7 @@ class _VectorWriter:
         return _launch(text, kinds, args, loops)
 
     def launch_with_epilogue(self, product: MatrixProduct, loops: Sequence[ElementwiseLoop]) -> Launch:
-        """Return the launch of a product with these statements as its epilogue."""
+        """Return the launch of a product with the generated statements as its epilogue."""
         arrays = [one for one in self._arrays.values() if one[0] != "y"]
         scalars, lines = list(self._scalars.values()), dedent(self._body)
         end = Epilogue(
@@ -209,8 +208,8 @@ class _ScalarWriter(_VectorWriter):
 
 
 class _MultiPassWriter:
-    """Generator of a kernel with several passes over each row: results of a reduction are available in the next pass.
-    Elements of a row that a later pass reads are stored, in one row per core if nothing else reads them."""
+    """Generator of a kernel with several passes over each row. The result of a reduction is available in the next pass.
+    Elements that a later pass reads are stored, in one scratch row per core if no other kernel reads them."""
 
     def __init__(self, loops: Sequence[ElementwiseLoop], stored: set[Any]) -> None:
         self._loops, self._stored = loops, stored
@@ -218,8 +217,8 @@ class _MultiPassWriter:
         self._bypassing: set[Any] = set()  # keys of arrays that bypass the cache
         self._arrays: dict[Any, tuple[str, OperandLayout]] = {}
         self._scalars: dict[Any, tuple[str, Any]] = {}
-        self._rows: dict[Any, str] = {}  # key -> vector with a broadcast scalar of the row
-        self._available_pass: dict[Any, int] = {}  # key -> first pass that can read a result of a reduction
+        self._rows: dict[Any, str] = {}  # maps keys to vectors with a broadcast scalar of the row
+        self._available_pass: dict[Any, int] = {}  # maps keys of results to the first pass that can read them
         self._passes: list[int] = []
         scratch: set[Any] = set()
         for loop in loops:
@@ -271,7 +270,7 @@ class _MultiPassWriter:
             self._after += broadcast_line(f"result{k}", f"r{k}", VECTOR_SIZE) + self._store(loop.y, f"result{k}", 8)
             self._rows[loop.y.key] = f"r{k}"
         elif loop.y.row:
-            # All lanes are equal. With one lane LLVM compares vectors of 1, which AVX-512 lacks, and aborts.
+            # All lanes are equal. For one lane LLVM would compare vectors of size 1, which AVX-512 lacks, and abort.
             self._heads += f"        r{k} = {snippet}\n{self._store(loop.y, f'r{k}.max()', 8)}"
             self._rows[loop.y.key] = f"r{k}"
         else:
@@ -287,7 +286,7 @@ class _MultiPassWriter:
         return f"{' ' * depth}{self._element_expression(y)} = {value}\n"
 
     def _element_expression(self, x: OperandLayout) -> str:
-        """Return the expression of a row's scalar or current vector in memory."""
+        """Return the expression that accesses a row's scalar, or its current vector, in memory."""
         name = self._array(x)
         row = f"{name}_row"
         if x.key in self._scratch:
@@ -345,5 +344,5 @@ def _kernel(text: str, kinds: str) -> Kernel:
 
 
 def _launch(text: str, kinds: str, args: tuple[Any, ...], loops: Sequence[ElementwiseLoop]) -> Launch:
-    """Return the launch of a source, whose kernel is named by its hash."""
+    """Return the launch of a kernel with this source. The kernel's name contains the hash of the source."""
     return Launch(_kernel(text, kinds), args, tuple([call for loop in loops for call in loop.launch.calls]))

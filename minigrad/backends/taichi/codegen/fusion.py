@@ -1,10 +1,10 @@
-"""Fusion: merge elementwise launches, where one reads results or operands of another, into one launch.
+"""Fusion: merge elementwise launches into a single launch if one reads results or operands of another.
 
 An operand is loaded once, and results stay in registers for the next loop. They are stored only if a launch of another
 kind or code outside the step reads them. Elementwise loops over the contiguous result of a matrix product run as its
-epilogue, tile by tile, while tiles are in cache. Launches are reordered if neither reads or writes what the other
-writes. Row reductions are fused with the loops that use their results: a row is traversed once for each dependency on a
-reduction.
+epilogue, tile by tile, while tiles are in cache. Launches are reordered if neither reads or writes an array that the
+other writes. Row reductions are fused with the loops that use their results: a row is traversed once for each
+dependency on a reduction.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _written_arrays(text: str) -> tuple[bool, ...]:
 
 
 class _FusionGroup:
-    """Launches that are fused: one of any kind, or several loops."""
+    """Launches to fuse: a single launch of any kind, or several loops."""
 
     def __init__(self, launch: Launch) -> None:
         self.launch = launch
@@ -60,7 +60,7 @@ class _FusionGroup:
             return
         places = [x for x in launch.args if isinstance(x, ArrayArgument)]
         for place, written in zip(places, _written_arrays(launch.kernel.source), strict=True):
-            (self.writes if written else self.reads).add(region_key(place.region))  # a writer may also read
+            (self.writes if written else self.reads).add(region_key(place.region))  # written arrays may also be read
 
     def add(self, loop: ElementwiseLoop) -> None:
         self.loops.append(loop)
@@ -72,8 +72,8 @@ class _FusionGroup:
         return bool(self.writes & (other.reads | other.writes) or other.writes & self.reads)
 
     def fuse(self, loop: ElementwiseLoop) -> list[ElementwiseLoop] | None:
-        """Return all loops if `loop` can be fused with them, else None. Fusion requires equal sizes, an array in
-        common, and one layout for every array that is written."""
+        """Return the loops of the group and `loop` if they can be fused, else None. Fusion requires equal sizes, a
+        common array, and a single layout of every array that is written."""
         if self.product is not None:
             return self._fuse_epilogue(self.product, loop)
         if not self.loops or len(self.loops) >= MAX_LAUNCHES:
@@ -89,15 +89,15 @@ class _FusionGroup:
                 layouts.setdefault(region_key(x.place.region), set()).add(x.key)
         written = {region_key(x.place.region) for one in loops for x in one.results}
         keys = {x.key for one in loops[:-1] for x in one.arrays}
-        arguments = sum(len(one) for one in layouts.values()) * (1 if source.VECTORIZED else 2)  # on a GPU with offsets
+        arguments = sum(len(one) for one in layouts.values()) * (1 if source.VECTORIZED else 2)  # a GPU needs offsets
         arguments += sum(len(x.operands) - len(x.reads) for x in loops)
         if arguments > MAX_ARGUMENTS or any(len(layouts[part]) > 1 for part in written) or not _can_run_by_row(loops):
             return None
         return loops if keys & {x.key for x in loops[-1].arrays} else None
 
     def _fuse_epilogue(self, product: MatrixProduct, new: ElementwiseLoop) -> list[ElementwiseLoop] | None:
-        """Return the loops of a product's epilogue if `new` can be appended, else None. The product must not read what
-        the loops write, and the loops must access all arrays elementwise."""
+        """Return the loops of a product's epilogue if `new` can be appended, else None. The product must not read
+        arrays that the loops write, and the loops must access all arrays elementwise."""
         flat = reshape_loop(new, product.sizes) or flatten_loop(new, product.sizes)
         if flat is None or len(self.loops) >= MAX_EPILOGUE_LOOPS:
             return None
@@ -118,8 +118,8 @@ class _FusionGroup:
 
 
 def _can_run_by_row(loops: Sequence[ElementwiseLoop]) -> bool:
-    """Return whether loops can run row by row, as required if some reduce rows: there must be rows for all cores, and
-    no loop may overwrite an array, since its readers may run in a later pass."""
+    """Return whether loops can run row by row, which is required if a loop reduces rows. There must be enough rows for
+    all cores, and no loop may overwrite an array, since loops that read it may run in a later pass."""
     if not any(x.y.row for x in loops):
         return True
     touched: set[Any] = set()
@@ -153,7 +153,7 @@ def _group_launches(launches: Sequence[Launch]) -> list[_FusionGroup]:
 
 
 def _find_group(groups: list[_FusionGroup], new: _FusionGroup) -> tuple[int, list[ElementwiseLoop], bool] | None:
-    """Return the group that a loop can join, the merged loops, and whether the group has to move to the end."""
+    """Return the index of a group that a loop can join, the fused loops, and whether the group must move to the end."""
     can_move_up = True
     for position in range(len(groups) - 1, max(-1, len(groups) - 1 - MAX_LOOKBACK), -1):
         group = groups[position]
@@ -168,7 +168,7 @@ def _find_group(groups: list[_FusionGroup], new: _FusionGroup) -> tuple[int, lis
 
 
 def fuse_launches(launches: Sequence[Launch], is_temporary: Callable[[Region], bool]) -> list[Launch]:
-    """Return the launches with loops fused. `is_temporary` tells which memory is temporary, read only by these
+    """Return the launches with loops fused. `is_temporary` returns whether a memory region is read only by these
     launches."""
     groups = _group_launches(launches)
     touched = Counter(part for group in groups for part in group.reads | group.writes)

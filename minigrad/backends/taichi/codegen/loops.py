@@ -1,6 +1,6 @@
-"""Recorded launches as elementwise loops over vectors of float32; on a GPU over single elements.
+"""Conversion of recorded launches to elementwise loops over vectors of float32, or over single elements on a GPU.
 
-Row reductions, whose results have one element per row, and loops over such results are loops too.
+Row reductions, whose results have one element per row, and computations with such results are also loops.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ __all__ = [
     "reshape_loop",
 ]
 
-RegionKey = tuple[Any, int]  # identity of a memory region
+RegionKey = tuple[Any, int]  # owner and start of a memory region
 
 
 class OperandLayout(NamedTuple):
-    """The layout of an operand: a place, and strides in vectors. With one element per `row`, the last stride is 0."""
+    """Layout of an operand: its memory, and strides in vectors. With one element per `row`, the last stride is 0."""
 
     place: ArrayArgument
     strides: tuple[int, ...]
@@ -45,7 +45,7 @@ class OperandLayout(NamedTuple):
 
 
 class ElementwiseLoop(NamedTuple):
-    """The computation of a launch: its results, usually one, and the operands of its snippet, over rows of vectors."""
+    """The computation of a launch over rows of vectors: its results, usually one, and the operands of its snippet."""
 
     launch: Launch
     sizes: tuple[int, ...]
@@ -92,7 +92,7 @@ def region_key(part: Region) -> RegionKey:
 
 
 def as_loop(launch: Launch) -> ElementwiseLoop | None:
-    """Return a launch as a loop over vectors, or None if it cannot be one."""
+    """Convert a launch to a loop over vectors, or return None if this is impossible."""
     work = launch.kernel.work
     if not isinstance(work, Computation):
         return None
@@ -116,8 +116,8 @@ def as_loop(launch: Launch) -> ElementwiseLoop | None:
 
 
 class MatrixProduct(NamedTuple):
-    """A launch of a matrix product or convolution, whose result is contiguous vectors; it is computed in vectors of
-    `lanes` elements."""
+    """A launch of a matrix product or convolution, computed in vectors of `lanes` elements. The result consists of
+    contiguous vectors."""
 
     launch: Launch
     sizes: tuple[int]
@@ -126,7 +126,7 @@ class MatrixProduct(NamedTuple):
 
 
 def as_product(launch: Launch) -> MatrixProduct | None:
-    """Return a launch as a product or convolution whose result consists of full vectors; None for others."""
+    """Convert the launch of a product or convolution whose result consists of full vectors. Return None for others."""
     work = launch.kernel.work
     if not isinstance(work, TiledProduct | TiledConvolution) or launch.kernel is not work.kernel():
         return None
@@ -142,7 +142,7 @@ def as_product(launch: Launch) -> MatrixProduct | None:
 def _as_reduction(
     launch: Launch, work: Computation, operands: tuple[Any, ...], numbers: tuple[Any, ...]
 ) -> ElementwiseLoop | None:
-    """Return a reduction of entire rows as a loop."""
+    """Convert a reduction of entire rows to a loop, or return None if rows are split or are not full vectors."""
     if any(type(x) is SymbolicScalar for x in numbers):
         return None
     count, chunks, _, size = numbers
@@ -157,7 +157,7 @@ def _as_reduction(
 
 
 def reshape_loop(loop: ElementwiseLoop, sizes: tuple[int, ...]) -> ElementwiseLoop | None:
-    """Return a loop with contiguous arrays in rows of other sizes; None if that is impossible.
+    """Reshape a loop over contiguous arrays to rows of other sizes, or return None if this is impossible.
 
     An array with one vector per sixteen rows has one element per row.
     """
@@ -173,7 +173,7 @@ def reshape_loop(loop: ElementwiseLoop, sizes: tuple[int, ...]) -> ElementwiseLo
 
 
 def flatten_loop(loop: ElementwiseLoop, sizes: tuple[int, ...]) -> ElementwiseLoop | None:
-    """Return a loop with contiguous arrays as a single row."""
+    """Flatten a loop over contiguous arrays to a single row, or return None if this is impossible."""
     strides = _contiguous_strides(loop.sizes)
     if (prod(loop.sizes),) != sizes or any(x.row or x.strides != strides for x in loop.arrays):
         return None
@@ -181,5 +181,4 @@ def flatten_loop(loop: ElementwiseLoop, sizes: tuple[int, ...]) -> ElementwiseLo
 
 
 def _contiguous_strides(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the strides of a contiguous array."""
     return tuple(accumulate(sizes[:0:-1], mul, initial=1))[::-1]

@@ -1,10 +1,10 @@
 """Megakernels: recorded launches merged into one kernel with a sequence of loops, at the cost of one launch.
 
 The loops are those of the original kernels, in order; consecutive parallel loops become one loop (`barrier.py`).
-Arrays are offsets into a few base arrays; integers, including the offsets, are read from a table, so that a source is
-compiled once for all sizes and offsets, and no loop is unrolled because its length is constant. Names get the index of
-their launch as a prefix. A sequence that repeats, such as the layers of a network, becomes one kernel with several
-launches. On a GPU the transformed sources are merged, with buffers and offsets.
+Arrays are accessed by offsets into a few base arrays. Integers, including the offsets, are read from a table, so that a
+source is compiled once for all sizes and offsets, and no loop is unrolled because its length is constant. Names are
+prefixed with the index of their launch. A repeated sequence, such as the layers of a network, becomes one kernel with
+several launches. On a GPU the transformed sources are merged, with buffers and offsets.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ __all__ = ["Megakernel", "fuse_launches", "merge_launches"]
 MAX_ARGUMENTS = 64  # maximum number of arguments of a Taichi kernel
 MAX_OFFSET = 1 << 29  # maximum offset in elements: offsets are 32-bit, and indices are added to them
 MAX_LAUNCHES = 32  # maximum number of launches in a kernel: compile time grows faster than the source
-LONG_STEP_LAUNCHES = 64  # number of launches of a step from which additional kernels are negligible
-MAX_LAUNCHES_IN_LONG_STEP = 8  # launches per kernel of such a step: a GPT compiles in two thirds of the time
+LONG_STEP_LAUNCHES = 64  # minimum number of launches of a step for which additional kernels are negligible
+MAX_LAUNCHES_IN_LONG_STEP = 8  # maximum for such a step; a GPT compiles in two thirds of the time
 PER_CORE_BOUNDS = f"{CORES}*512", f"{CORES * 512}"  # bounds of a loop with one iteration per core
 MAX_PERIOD = 128  # maximum length of a repeated sequence of launches
-MIN_REPEATED_LAUNCHES = 8  # number of equal launches that is worth an additional kernel
+MIN_REPEATED_LAUNCHES = 8  # cost of an additional kernel, in launches to compile
 INTEGER_TABLES = {"ti.i32": ("scalars_", np.int32), "ti.i64": ("scalars64_", np.int64)}
 
 
 class BaseArray(NamedTuple):
-    """An array argument of a merged kernel: the memory it belongs to, a byte offset, and its type annotation."""
+    """An array argument of a merged kernel: its memory, its byte offset there, and its type annotation."""
 
     memory: Any
     start: int
@@ -74,7 +74,7 @@ class Megakernel:
         self._locate = where
         self._types: list[str] = []
         self._tables: dict[str, list[int]] = {name: [] for name, _ in INTEGER_TABLES.values()}
-        self._functions: dict[str, tuple[str, str]] = {}  # source before renaming -> new name, and source
+        self._functions: dict[str, tuple[str, str]] = {}  # maps an original source to the new name and source
         parts = [part for k, one in enumerate(launches) for part in self._launch_loops(f"l{k}_", one)]
         self._barrier_counter = barrier_counter()
         counter = "" if gpu or not can_use_barriers() else self._add_scalar(self._barrier_counter.ctypes.data, "ti.i64")
@@ -138,9 +138,9 @@ class Megakernel:
         return _kernel_loops(transformed.source, tuple(replacements.items()), tuple(loads.items()), prefix)
 
     def _base_array(self, place: ArrayArgument, note: str, size: int) -> tuple[str, int]:
-        """Return the array that contains a place, and the element offset in it.
+        """Return the name of the base array that contains an array argument, and the argument's offset in elements.
 
-        An array argument costs a microsecond per launch, so constant arrays near one another share one argument.
+        An array argument costs a microsecond per launch, so constant arrays at nearby addresses share one argument.
         """
         of, offset = self._locate(place)
         if of[0] == "fixed" and not self._gpu:
@@ -176,7 +176,7 @@ class Megakernel:
         return f"x{len(self.scalars) - 1}"
 
     def _add_function(self, function: ast.FunctionDef, names: dict[str, str]) -> str:
-        """Return the name of a function in the merged kernel: equal names may have different sources."""
+        """Add a function. Return its name in the merged kernel, where functions with equal names may differ."""
         text = ast.unparse(_NameReplacer(names).visit(function))
         if text not in self._functions:
             same_name_count = sum(one.startswith(f"{function.name}__") for one, _ in self._functions.values())
@@ -193,7 +193,7 @@ def _merged_kernel(name: str, made: TransformedSource, kinds: str, gpu: bool) ->
 
 @arch_cache(1024)
 def _with_offsets(text: str) -> TransformedSource:
-    """Return a source with offsets; cached, since a step launches many kernels repeatedly."""
+    """Add offsets to a source. The result is cached, since a step launches many kernels repeatedly."""
     return add_offsets(text, False)
 
 
@@ -209,7 +209,7 @@ def _table_annotation(dtype: Any) -> str:
 
 
 def _split_source(text: str) -> tuple[list[ast.FunctionDef], ast.FunctionDef]:
-    """Return the functions of a source, and its kernel."""
+    """Split a source into its functions and its kernel."""
     functions = [x for x in parse(text).body if isinstance(x, ast.FunctionDef)]
     (kernel,) = [x for x in functions if any(ast.unparse(one) == "ti.kernel" for one in x.decorator_list)]
     return [x for x in functions if x is not kernel], kernel
@@ -251,8 +251,8 @@ class _NameReplacer(ast.NodeTransformer):
 def _kernel_loops(
     text: str, names: tuple[tuple[str, str], ...], reads: tuple[tuple[str, str], ...], prefix: str
 ) -> tuple[KernelLoop, ...]:
-    """Return the statements of a kernel with `names` replaced. A parallel loop loads the integers that it `reads` in
-    each iteration, a serial one before the loop. Equal layers give equal results."""
+    """Return the loops and statements of a kernel with `names` replaced. A parallel loop loads integers, by the code in
+    `reads`, in each iteration, and a serial loop once before the loop. Results are shared by equal layers."""
     loads = dict(reads)
     inside, outside = _NameReplacer(dict(names)), _NameReplacer({name: loads.get(text, text) for name, text in names})
     parts, serial = list[KernelLoop](), False
@@ -281,7 +281,7 @@ def _kernel_loops(
 
 
 def _loop_bound(iterated: ast.AST) -> str:
-    """Return the source of n in an iteration over range(n)."""
+    """Return the source of the bound n of an iteration over range(n)."""
     assert isinstance(iterated, ast.Call)
     assert ast.unparse(iterated.func) == "range"
     assert len(iterated.args) == 1
@@ -289,7 +289,7 @@ def _loop_bound(iterated: ast.AST) -> str:
 
 
 def _load_lines(text: str, loads: dict[str, str]) -> str:
-    """Return the lines that load the integers named in a source."""
+    """Return the lines that load the integers whose names occur in a source."""
     words = {x.id for x in ast.walk(parse(text)) if isinstance(x, ast.Name)}
     return "".join(f"{name} = {source}\n" for name, source in loads.items() if name in words)
 
@@ -297,7 +297,7 @@ def _load_lines(text: str, loads: dict[str, str]) -> str:
 def merge_launches(
     launches: Sequence[Launch], where: Callable[[ArrayArgument], tuple[Any, int]], gpu: bool
 ) -> list[Megakernel]:
-    """Merge launches into few kernels, in order; `where` returns the memory and the byte offset of a place."""
+    """Merge launches into few kernels, in order. `where` returns the memory and byte offset of an array argument."""
     signature_ids: dict[Any, int] = {}
     signatures = [signature_ids.setdefault(_signature(one, where), len(signature_ids)) for one in launches]
     ends = [
@@ -320,8 +320,8 @@ def _signature(launch: Launch, where: Callable[[ArrayArgument], tuple[Any, int]]
 
 
 def _launches_per_kernel(signs: Sequence[int], max_launches: int) -> list[int]:
-    """Return the number of launches per kernel: as many as allowed, but a repeated sequence, such as layers, is divided
-    equally, since equal kernels are compiled once."""
+    """Return the number of launches of each kernel, at most `max_launches`. A repeated sequence, such as the layers of
+    a network, is always split in the same way, since equal kernels are compiled once."""
     begin, period, times = _find_repetition(signs)
     if not times:
         return _split_evenly(len(signs), max_launches)
@@ -339,9 +339,9 @@ def _split_evenly(count: int, max_length: int) -> list[int]:
 
 
 def _find_repetition(signs: Sequence[int]) -> tuple[int, int, int]:
-    """Return the start, length and count of the best repeated sequence; a count of 0 if none is worth it.
+    """Return the start, length and count of the best repeated sequence; the count is 0 if no sequence is worthwhile.
 
-    The benefit is the launches that need not be compiled, minus the cost of the additional launches.
+    The benefit is the number of launches that need not be compiled, minus the cost of the additional kernels.
     """
     best, found = 0, (0, 0, 0)
     for period in range(2, min(MAX_PERIOD, len(signs) // 2) + 1):
@@ -358,7 +358,7 @@ def _find_repetition(signs: Sequence[int]) -> tuple[int, int, int]:
 def _merge_within_limits(
     launches: Sequence[Launch], where: Callable[[ArrayArgument], tuple[Any, int]], gpu: bool
 ) -> list[Megakernel]:
-    """Return one kernel, or split the launches in halves if it has too many arguments; on a GPU an array needs two."""
+    """Merge launches into one kernel, or split them in halves if it has too many arguments (two per array on a GPU)."""
     group, half = Megakernel(launches, where, gpu), len(launches) // 2
     kinds = group.kernel.kinds
     if len(kinds) + gpu * kinds.count("a") <= MAX_ARGUMENTS or not half:

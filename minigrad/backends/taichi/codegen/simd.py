@@ -1,4 +1,4 @@
-"""Source of vectorised float32 kernels along rows and columns: sums and extremes.
+"""Source of vectorised float32 reductions along rows and columns: sums and extrema.
 
 A row may start and end at any alignment. Its first and last vectors may also contain elements of adjacent rows, which
 are masked. Elements are accumulated in float64, in sixteen partial sums.
@@ -40,7 +40,7 @@ __all__ = [
 
 MIN_ROW_LENGTH = 32  # minimum number of elements of a row to vectorise
 MIN_CHUNK = 1 << 17  # minimum number of elements per chunk of a sum
-MAX_SERIAL_ELEMENTS = 1 << 20  # maximum number of elements for one core: waking another takes 0.1 ms
+MAX_SERIAL_ELEMENTS = 1 << 20  # maximum number of elements for one core, since waking another takes 0.1 ms
 MAX_SERIAL_ROW_ELEMENTS = 1 << 20  # the same limit for a reduction over rows
 # The coverage of an array: all elements of each line, one element per line, or one element per column.
 FULL, PER_LINE, PER_COLUMN = "full", "one", "place"
@@ -49,7 +49,7 @@ _LOWERED = re.compile(r"(?:exp16\(|[a-h]|\d+\.\d*|[()]|(?<=[\w)]) [*/+-] (?=[\w(
 
 
 def to_vector_form(snippet: str) -> str | None:
-    """Return a snippet in vector form, or None unless it is arithmetic or `exp`: Taichi aborts on most other functions.
+    """Convert a snippet of arithmetic and `exp` to vector form. Return None for others, on most of which Taichi aborts.
 
     >>> to_vector_form("ti.exp(a - b)"), to_vector_form("-a"), to_vector_form("1 / a")
     ('exp16(a - b)', None, None)
@@ -91,8 +91,7 @@ def add_line(indent: int, x: str, s: str = "sums", wide: int = 16) -> str:
 
 
 class VectorReduction(NamedTuple):
-    """A vectorised reduction: statements that initialise sixteen accumulators {s}, add {x}, finish, and reduce them to
-    s.
+    """A vectorised reduction: statements that initialise sixteen accumulators {s}, add {x}, and reduce them to s.
 
     Masked lanes are replaced by `identity`. With `adds_by_four`, four vectors are summed before they are accumulated.
     """
@@ -114,8 +113,8 @@ for j in ti.static(range(1, 16)):
 
 
 def _extreme_reduction(sign: str, identity: str) -> VectorReduction:
-    """Return an extremum reduction. It tracks nan in a second accumulator, so that the dependency chain is one
-    instruction."""
+    """Return an extremum reduction. It tracks nan in a second accumulator, so that each dependency chain has only one
+    instruction per vector."""
     sixteen = "ti.Vector([ti.cast({least}, ti.f32) for j in range(16)])"
     return VectorReduction(
         f"{{s}} = {sixteen.format(least=identity)}\n{{s}}_nan = {sixteen.format(least=1)}",
@@ -205,7 +204,7 @@ def _row_reduction_source(what: LineReduction, serial: bool) -> tuple[str, str]:
 
 
 def row_reduction_kernel(reduction: LineReduction, n: int, count: int, chunks: int) -> tuple[Any, tuple[int, ...]]:
-    """Return a kernel that reduces `count` rows of `n` elements, each split into `chunks`, and its sizes."""
+    """Return a kernel that reduces `count` rows of `n` elements, each split into `chunks`, and its size arguments."""
     length = -(-n // chunks)
     length += -length % 16 if chunks > 1 else 0
     kernel = get_kernel(
@@ -223,7 +222,7 @@ def row_reduction_kernel(reduction: LineReduction, n: int, count: int, chunks: i
 
 
 def alignment_phases(columns: int) -> int:
-    """Return the number of rows after which a row has the same alignment as the first."""
+    """Return the number of rows after which the alignment of rows repeats."""
     return 16 // gcd(columns, 16)
 
 
@@ -264,9 +263,9 @@ def _column_reduction_source(what: LineReduction, serial: bool) -> tuple[str, st
 
 
 def column_reduction_kernel(reduction: LineReduction, n: int, count: int, chunks: int) -> tuple[Any, tuple[int, ...]]:
-    """Return a kernel that reduces `count` columns of `n` elements, and its sizes.
+    """Return a kernel that reduces `count` columns of `n` elements, and its size arguments.
 
-    Rows with the same alignment are added together: the result has a row per phase and chunk.
+    Rows with the same alignment are added, so that the result has a row per phase and chunk.
     """
     text = _column_reduction_source(reduction, n * count <= MAX_SERIAL_ELEMENTS)
     phase_count = alignment_phases(count)

@@ -4,8 +4,7 @@ __all__ = ["PREDICATES", "SNIPPETS", "clamp_snippet"]
 
 
 def clamp_snippet(low: str | None, high: str | None) -> str:
-    """Return a snippet that clamps `a` between the bounds named `low` and `high`, or None for no bound; nan
-    propagates."""
+    """Return a snippet that clamps `a` to the bounds named `low` and `high`. None means no bound; nan propagates."""
     snippet = "a" if low is None else f"ti.select((a < {low}) | (({low} == {low}) == 0), {low}, a)"
     return (
         snippet if high is None else f"ti.select(({snippet} > {high}) | (({high} == {high}) == 0), {high}, {snippet})"
@@ -15,7 +14,7 @@ def clamp_snippet(low: str | None, high: str | None) -> str:
 _ROOT, _CUBIC, _HALF = 0.7978845608028654, 0.044715, 0.7071067811865476
 _SCALE, _ALPHA = 1.0507009873554805, 1.6732632423543772
 # (1 + tanh x) / 2 is sigmoid(2 x), which is accurate for large negative x.
-# Their sum is 1.
+# The sum of the two sigmoids is 1.
 _SIGMOID_POSITIVE, _SIGMOID_NEGATIVE = (f"sigmoid({k * _ROOT} * (b + {_CUBIC} * (b * b * b)))" for k in (2, -2))
 _DERIVATIVE = f"({2 * _ROOT} * (1 + {3 * _CUBIC} * (b * b)))"
 

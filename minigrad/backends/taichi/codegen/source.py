@@ -2,7 +2,7 @@
 
 A snippet is a Taichi expression of the operands a, b, c, … and the attributes of an operation. The same snippet is used
 in loops over contiguous memory, elementwise or in vectors of sixteen, and in strided loops. Sizes and strides are
-arguments, so that one kernel handles all shapes; dtypes and the number of dimensions are fixed.
+arguments, so that one kernel handles all shapes; dtypes and the number of dimensions are compiled in.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ __all__ = [
 ]
 
 LETTERS = "abcdefhijk"
-MAX_SERIAL_ELEMENTS = 16384  # maximum number of elements for one core: waking another takes up to 0.1 ms
-SERIAL_LIMIT = MAX_SERIAL_ELEMENTS  # the current limit, see `configure_loops`
+MAX_SERIAL_ELEMENTS = 16384  # maximum number of elements for one core, since waking another takes up to 0.1 ms
+SERIAL_LIMIT = MAX_SERIAL_ELEMENTS  # current value of this limit, set by `configure_loops`
 ROW_CHUNK = 1024  # elements of a row per iteration of a loop
 UNROLLS_BY_FOUR = False  # whether a thread processes four elements
 VECTORIZED = True  # whether loops process vectors of sixteen elements
@@ -63,14 +63,14 @@ HAS_AVX512 = _has_avx512()
 VECTOR_SIZE = 16  # elements of a vector
 VECTORS_PER_ITERATION = 64  # vectors per iteration of a loop
 MAX_SERIAL_VECTOR_ELEMENTS = 131072  # maximum number of elements for one core in vectorised loops
-CACHE_BYPASS_ELEMENTS = 1 << 24 if FUSED else sys.maxsize  # number of elements from which a result bypasses the cache
+CACHE_BYPASS_ELEMENTS = 1 << 24 if FUSED else sys.maxsize  # minimum size of results that bypass the cache
 SERIALIZE = "    ti.loop_config(serialize=True)\n"  # makes the next loop serial
 ADDRESS = "ti.i64"  # type of the address of an array that bypasses the cache
 
 
 def configure_loops(arch: str) -> None:
-    """Configure loops for `arch`. On a GPU each thread processes one element, and adjacent threads adjacent
-    elements."""
+    """Configure loops for `arch`. On a GPU each thread processes one element, and adjacent threads process
+    adjacent elements."""
     global SERIAL_LIMIT, ROW_CHUNK, VECTORIZED, UNROLLS_BY_FOUR
     SERIAL_LIMIT, ROW_CHUNK, VECTORIZED = (
         (MAX_SERIAL_ELEMENTS, VECTORS_PER_ITERATION * VECTOR_SIZE, True) if arch == "cpu" else (0, 1, False)
@@ -98,13 +98,13 @@ class KernelArgument(NamedTuple):
 
 
 class Computation(NamedTuple):
-    """The computation of a kernel, in vectors of `VECTOR_SIZE`, or elementwise on a GPU. `arguments` are those after
-    the result y.
+    """The computation of a kernel, in vectors of `VECTOR_SIZE`, or elementwise on a GPU. `arguments` are the
+    arguments after the result y.
 
     `last_strides` is empty if all arrays are contiguous; otherwise it contains the number of dimensions, and the last
     stride of each array. With a `reduction`, the snippet is reduced over each row, the expression `end` of `scalars` is
-    applied to the result, and `last_strides` has an entry per array. If some arguments are `written`, the snippet
-    consists of statements, and there is no y.
+    applied to the result, and `last_strides` contains 1 for each array with full rows and 0 for other arrays. If some
+    arguments are `written`, the snippet consists of statements, and there is no y.
     """
 
     snippet: str
@@ -135,7 +135,7 @@ def flat_kernel(
     """Return a kernel over contiguous arrays, and the kinds of its arguments: y, `arguments`, and the number of
     elements.
 
-    `out` is the dtype of the result, and `work` that of float literals in the snippet.
+    `out` is the dtype of the result, and `work` the dtype of float literals in the snippet.
     """
     reads = [f"        {argument.name} = {argument.name}_[i]\n" for argument in arguments if argument.kind == "a"]
     store = f"y_[i] = ti.cast({snippet}, ti.{TAICHI_NAMES[out]})\n"
@@ -177,10 +177,9 @@ def _unrolled_body(arrays: Sequence[str], snippet: str, store: str, out: str) ->
 def vector_kernel(
     name: str, snippet: str, arguments: tuple[KernelArgument, ...], serial: bool, bypasses_cache: bool = False
 ) -> tuple[str, str]:
-    """Return a kernel of float32 in vectors of sixteen over arrays aligned to 64 bytes and padded to full vectors, that
-    bypasses the cache if `bypasses_cache`.
+    """Return a float32 kernel over vectors of sixteen elements, whose stores bypass the cache if `bypasses_cache`.
 
-    An iteration processes `VECTORS_PER_ITERATION` vectors.
+    Arrays are aligned to 64 bytes and padded to full vectors. An iteration processes `VECTORS_PER_ITERATION` vectors.
     """
     reads = [f"            {one.name} = {one.name}_[i]\n" for one in arguments if one.kind == "a"]
     body = (
@@ -207,7 +206,7 @@ def can_vectorize(snippet: str, takes: Sequence[KernelArgument], out: str) -> bo
 
 
 def is_width_independent(snippet: str) -> bool:
-    """Return whether a vectorised snippet is plain arithmetic, and so also works on shorter vectors."""
+    """Return whether a vectorised snippet contains only arithmetic, so that it also works on shorter vectors."""
     return "16(" not in to_vector_form(snippet) + required_functions(to_vector_form(snippet), "f32", True)
 
 
@@ -222,12 +221,12 @@ def strided_kernel(
     last_strides: Sequence[int] | None = None,
     wide: int = VECTOR_SIZE,
 ) -> tuple[str, str]:
-    """Return a kernel over strided arrays. After y and `arguments`, it takes `ndim` strides of y and of each array, and
-    then the sizes. The inner loop is over the last dimension, so that row offsets are computed once per row.
+    """Return a kernel over strided arrays. Its arguments are y, `takes`, `ndim` strides of y and of each array, and the
+    sizes. The inner loop is over the last dimension, so that row offsets are computed once per row.
 
-    With `last_strides`, the kernel is vectorised: y and arrays with entry 1 are accessed in vectors along the last
-    dimension, and arrays with entry 0 have one element per row. Strides and the last size are then in vectors of `wide`
-    elements.
+    With `last_strides`, the kernel is vectorised: y and arrays whose last stride is 1 are accessed in vectors along the
+    last dimension, and arrays whose last stride is 0 have one element per row. Strides and the last size are then in
+    vectors of `wide` elements.
     """
     arrays = ["y", *[one.name for one in takes if one.kind == "a"]]
     vectors = last_strides is not None
@@ -251,8 +250,8 @@ def strided_kernel(
 
 def row_walk(arrays: Sequence[str], ndim: int, length: int) -> tuple[str, list[str], str]:
     """Return the lines that compute ``first`` and a row offset for each array, such as ``y_row``, in iteration t over
-    `length` elements of a row. Also return the names of their arguments, strides and sizes, and the number of
-    iterations."""
+    `length` elements of a row. Also return the names of the stride and size arguments, and an expression for
+    the number of iterations."""
     last = ndim - 1
     steps = [f"        i{k} = row % n{k}\n        row = row // n{k}\n" for k in reversed(range(1, last))]
     begins = {one: " + ".join(f"i{k} * {one}{k}" for k in range(last)) or "0" for one in arrays}
@@ -301,7 +300,7 @@ def wrap_kernel(
 
 
 def format_parameters(arguments: Sequence[str]) -> str:
-    """Return the parameter list of a kernel, with one array, whose type is long, or eight scalars per line.
+    """Return the parameter list of a kernel, with one array or up to eight scalars per line.
 
     >>> print(format_parameters(["y_: ti.types.ndarray(dtype=ti.f32, ndim=1)", "n: ti.i32", "m: ti.i32"]), end="")
         y_: ti.types.ndarray(dtype=ti.f32, ndim=1),
@@ -316,7 +315,7 @@ def format_parameters(arguments: Sequence[str]) -> str:
 
 
 def parallel_loop(count: str, body: str, serial: bool) -> str:
-    """Return a parallel loop over t for few but long iterations, `count` in number.
+    """Return a parallel loop over t with `count` iterations, which are few but long.
 
     Taichi divides a loop between cores in chunks of at least 512 iterations. Each core therefore gets 512 iterations,
     of which only the first does any work.

@@ -31,8 +31,8 @@ class StridedWalk(NamedTuple):
 
 @arch_cache(4096)
 def compute_walk(shape: tuple[int, ...], *arrays: tuple[tuple[int, ...], tuple[int, ...], int]) -> StridedWalk:
-    """Return the walk over `arrays`, each given as (shape, strides, item size): the result, then operands to broadcast
-    to it."""
+    """Return the walk over `arrays`, each given as (shape, strides, item size). The first array is the result, to which
+    the other arrays are broadcast."""
     walks = [_element_strides(*one, shape) for one in arrays]
     order = sorted(range(len(shape)), key=lambda k: -abs(walks[0][k]))  # the memory order of the result
     sizes, strides = collapse_dimensions([shape[k] for k in order], [[walk[k] for k in order] for walk in walks])

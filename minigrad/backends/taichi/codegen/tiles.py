@@ -90,8 +90,8 @@ def packing_kernel(layout: str, type: Any, width: int, serial: bool) -> Kernel:
 
 
 class _LeftOperand(NamedTuple):
-    """How a tile reads the left operand: positions of the sum per step, elements per load, statements before the loop,
-    and the expression for element r at position s of step k. There are ``depth`` steps."""
+    """Code that reads the left operand of a tile: the number of positions per step of the sum, the number of elements
+    per load, statements before the loop, and the expression for element r at position s of step k."""
 
     steps: int
     load_size: int
@@ -100,7 +100,7 @@ class _LeftOperand(NamedTuple):
 
 
 def vector_unit(rows: int) -> int:
-    """Return the vector size in memory for groups of `rows` contiguous elements."""
+    """Return the vector size for groups of `rows` contiguous elements: the largest power of two that divides `rows`."""
     return rows & -rows
 
 
@@ -133,8 +133,8 @@ _TABLE_NAMES = (  # read from a table, since an argument costs 0.4 µs per launc
 
 
 class TiledProduct(NamedTuple):
-    """The parameters of a product's source; see `tiled_kernel`. The kernel reads its integers from the array at index
-    `table`."""
+    """The parameters of the source of a product; see `tiled_kernel`. The kernel reads integers from the argument at
+    index `table`."""
 
     type: Any
     left: str
@@ -167,8 +167,8 @@ class TiledProduct(NamedTuple):
 @arch_cache(256)
 def tiled_kernel(tiles: TiledProduct, end: source.Epilogue = source.NO_EPILOGUE) -> Kernel:
     """Return a kernel that computes the product by tiles. `left` is the layout of the left operand; elements of the
-    right one are gathered if `gathered`, otherwise loaded as vectors. `has_full_vectors` means that every vector of the
-    result is stored entirely, and `is_single_block` that the sum is one block.
+    right operand are gathered if `gathered`, otherwise loaded as vectors. `has_full_vectors` means that every vector of
+    the result is stored entirely, and `is_single_block` that the sum is one block.
 
     Rows, vectors and columns beyond the end repeat the last ones. The step of the loop along the sum is read from
     memory, so that LLVM cannot unroll the loop, which would need too many registers.
@@ -281,7 +281,7 @@ def _cell_lines(cells: list[tuple[int, int]], line: str, whole: bool, lanes: int
 
 @arch_cache(16)
 def dot_kernel(type: Any, serial: bool) -> Kernel:
-    """Return a kernel that reads both operands along the sum, in place."""
+    """Return a kernel that computes dot products, reading both operands in place, in vectors along the sum."""
     dtype, lanes, rows, columns = type.name, LANES[type], range(DOT_TILE[0]), range(DOT_TILE[1])
     cells = list(product(rows, columns))
     names = ["row_tiles", "column_tiles", "m", "size", "depth", "batch_stride_a", "row_stride_a"]

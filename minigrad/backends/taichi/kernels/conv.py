@@ -75,7 +75,7 @@ def pad_kernel(y_: {array}, a_: {array}, {", ".join(f"{x}: ti.i32" for x in size
 
 
 def pad_images(x: Any, window: Window) -> Any:
-    """Return zero-padded images, contiguous."""
+    """Return contiguous images, padded with zeros."""
     x, padding = as_contiguous(x), window.padding
     if padding == ((0, 0), (0, 0)):
         return x
@@ -111,7 +111,7 @@ def col2im(a: Any, *, shape: Shape, window: Window) -> Any:
     taps = tap_view(padded_output, out_size, window)
     columns = get_kernels("reshape")[TAICHI](a, shape=taps.shape)
     for i in range(window.size[0]):
-        for j in range(window.size[1]):  # windows overlap, but no tap overlaps itself
+        for j in range(window.size[1]):  # windows overlap, but positions of one tap are distinct
             tap = taps[:, :, i, j]
             evaluate("add", "a + b", (tap, columns[:, :, i, j]), a.dtype, tap)
     if window.padding == ((0, 0), (0, 0)):
@@ -122,14 +122,14 @@ def col2im(a: Any, *, shape: Shape, window: Window) -> Any:
 
 
 def can_use_tiles(x: Any, window: Window, groups: int) -> bool:
-    """Return whether to use tiles, which require many elements of a supported dtype and no groups, which would have few
-    channels."""
+    """Return whether to use tiles. They require many elements of a supported dtype and a single group, since groups
+    would have few channels."""
     is_supported = (source.VECTORIZED and x.dtype in LANES) or (driver.arch() == "cuda" and x.dtype == FLOAT)
     return is_supported and groups == 1 and x.shape[1] * prod(window.size) >= 8 and x.size > 1024
 
 
 def _window_offsets(channel: int, row: int, image: Shape, out_size: Shape, window: Window) -> tuple[Any, Any]:
-    """Return the offsets of the taps of a window from its first tap, and of its positions from the first position.
+    """Return the offsets of a window's taps from the first tap, and of its positions from the first position.
 
     `channel` and `row` are the strides of an image (C, H, W).
     """
@@ -183,7 +183,7 @@ def _implicit_gemm(
 
 
 def convolve(x: Any, w: Any, bias: Any, window: Window, out_size: Shape) -> Any:
-    """Convolve `x` with `w`: multiply each window by all weights."""
+    """Convolve `x` with `w`, by multiplying each window by all weights."""
     if source.VECTORIZED:
         return conv_tiles.convolve(x, w, bias, window, out_size)
     w, depth = as_contiguous(w), prod(w.shape[1:])
@@ -218,7 +218,7 @@ def conv2d_weight(g: Any, x: Any, *, window: Window, groups: int) -> Any:
 
 
 def weight_gradient(g: Any, x: Any, window: Window, out_size: Shape) -> Any:
-    """Return the weight gradients: multiply each tap by the output gradients per image, then sum over images."""
+    """Return the weight gradients: the products of each tap and the output gradients, summed over images."""
     if source.VECTORIZED:
         return conv_tiles.weight_gradient(g, x, window, out_size)
     channels, depth = g.shape[1], prod(out_size)

@@ -1,5 +1,4 @@
-"""Convolutions on the CPU: tables, sizes and workspace of the kernels in `conv_source`, and the code that launches
-them."""
+"""Launches of the CPU convolution kernels in `conv_source`, with their tables, sizes and workspace."""
 
 from __future__ import annotations
 
@@ -22,9 +21,9 @@ Shape = tuple[int, ...]
 Window = Any  # size, stride, padding, dilation: minigrad.ops.conv.Window
 Memory = tuple[int, int, int]
 
-MAX_PARTITIONS = 8  # maximum partitions of the images, each with its own partial sums
-MAX_WEIGHTS = 1 << 20  # maximum weights for more than two partitions
-MAX_SERIAL_WEIGHTS = 1 << 16  # maximum weights to pack, or partial sums to add, on one core
+MAX_PARTITIONS = 8  # maximum number of partitions of the images, each with its own partial sums
+MAX_WEIGHTS = 1 << 20  # maximum number of weights for more than two partitions
+MAX_SERIAL_WEIGHTS = 1 << 16  # maximum number of weights to pack, or of partial sums to add, on one core
 
 
 def _image_layout(shape: Shape, steps: Shape, window: Window, unit: int) -> ImageLayout:
@@ -86,7 +85,7 @@ class TilePlan(NamedTuple):
     kernel: Kernel
     tables: tuple[Memory, ...]
     scratch: int
-    table_arrays: list[Any]  # owners of the memory of the tables
+    table_arrays: list[Any]  # arrays that own the memory of the tables
 
 
 def _make_plan(kernel: Kernel, tables: tuple[Any, ...], scratch: int) -> TilePlan:
@@ -110,7 +109,7 @@ def _convolution_plan(
     serial = shape[0] * m * bias_offset <= MAX_SERIAL_PRODUCTS
     vectorised_rows = images.channels == images.padded and _can_vectorise_rows(
         images, unit, misalignment, dtype.itemsize
-    )  # padding: 0 times inf is nan
+    )  # without padded channels, since 0 times inf is nan
     scalars = (
         shape[0], row_tiles, m, panels, count, tap_offsets.size, *window.size, *weights, int(bias is not None),
         *(bias or (0,)),

@@ -1,7 +1,7 @@
 """Matrix products on CUDA: one output tile per thread block.
 
-A thread block copies tiles of the operands to shared memory once and reads them many times. The next tiles are
-prefetched into registers meanwhile (double buffering).
+A thread block copies tiles of the operands to shared memory once and reads them many times. Meanwhile, the
+next tiles are prefetched into registers (double buffering).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Tile(NamedTuple):
     thread_rows: int
     thread_columns: int
     depth: int
-    """The k extent of a tile in shared memory."""
+    """The size of a tile in shared memory along k."""
 
     @property
     def threads(self) -> int:
@@ -39,16 +39,15 @@ class Tile(NamedTuple):
 
 LARGE_TILE = Tile(128, 128, 8, 16, 8)
 NARROW_TILE = Tile(128, 64, 8, 8, 8)  # for few columns
-MIN_TILES = 64  # minimum tiles for acceptable occupancy
+MIN_TILES = 64  # minimum number of tiles for acceptable occupancy
 FULL_TILES = 320  # tiles for full occupancy
-MIN_SPLIT, MAX_SPLITS = 192, 6  # split-k: minimum elements per piece, maximum pieces
+MIN_SPLIT, MAX_SPLITS = 192, 6  # split-k: minimum size of a part along k, maximum number of parts
 PAD = 4  # padding elements between rows of a tile in shared memory
 SLIM_TILE = Tile(128, 32, 8, 4, 16)
 
 
 def can_use_tiles(m: int, n: int, depth: int, batches: int) -> bool:
-    """Return whether to use tiles, which requires enough of them to keep the GPU busy, and none that are mostly
-    empty."""
+    """Return whether to use tiles. There must be enough tiles to keep the GPU busy, and none may be mostly empty."""
     enough = batches * m * n >= (1 << 14 if depth > 1024 else 1 << 12)
     return driver.arch() == "cuda" and min(m, n) >= 32 and depth >= 8 and enough
 
@@ -70,7 +69,7 @@ class ImageTable(NamedTuple):
 class OperandLoads(NamedTuple):
     """The elements of an operand that a thread loads, each given by its k index and its index in the tile.
 
-    Adjacent threads load adjacent elements, along k or across it (coalesced).
+    Adjacent threads load adjacent elements, along or across k, so that loads are coalesced.
     """
 
     side: str
@@ -226,8 +225,8 @@ def _product_source(
 
 
 def _choose_tile(batches: int, m: int, n: int) -> Tile:
-    """Return the largest tile size for which tiles are not mostly empty and are enough to keep a GPU busy, else the
-    smallest."""
+    """Return the largest tile size for which tiles are not mostly empty and keep a GPU busy, or the smallest tile size
+    if there is none."""
     for tile in (LARGE_TILE, NARROW_TILE):
         if n > tile.columns // 2 and batches * -(-m // tile.rows) * -(-n // tile.columns) >= MIN_TILES:
             return tile

@@ -94,7 +94,7 @@ class _SnippetValidator(ast.NodeTransformer):
         raise self._error(f"selects by {ast.unparse(node)!r}, which is not a comparison")
 
     def _visit_varying(self, node: Any) -> Any:
-        """Validate a subexpression, which must contain an operand: a constant would be a scalar, not a vector."""
+        """Validate a subexpression that must contain an operand, since a constant would be a scalar, not a vector."""
         validated = self._visit_numeric(node)
         if not any(isinstance(part, ast.Name) and part.id != "ti" for part in ast.walk(node)):
             raise self._error(f"has {ast.unparse(node)!r} where an operand is required: write out the result")

@@ -93,7 +93,7 @@ def evaluate(
 
 
 def _copy_if_overlapping(x: Any, out: Any) -> Any:
-    """Return `x`, or a copy if it overlaps `out` so that writing would clobber elements still to be read."""
+    """Return `x`, or a copy of it if writing to `out` would overwrite elements of `x` before they are read."""
     if x is out or not isinstance(x, TaichiArray) or not np.may_share_memory(x, out):
         return x
     same_layout = x.shape == out.shape and x.strides == out.strides and array_argument(x)[0] == array_argument(out)[0]
@@ -152,8 +152,7 @@ def _run_strided(
 
 
 def _copy_units(walk: StridedWalk, x: Any, out: Any) -> bool:
-    """Copy to `out` in units of several elements, regardless of dtype, if the strides allow it. Return whether they
-    do."""
+    """Copy to `out` in units of several elements, regardless of dtype. Return False if the strides do not allow it."""
     pointers = array_argument(out), array_argument(x)
     unit = copy_unit(walk.dims, walk.numbers, out.itemsize, gcd(CACHE_LINE, pointers[0][0], pointers[1][0]))
     if unit is None:
@@ -162,12 +161,12 @@ def _copy_units(walk: StridedWalk, x: Any, out: Any) -> bool:
     return True
 
 
-VECTORISED = -1  # form of a kernel vectorised by 16; a positive form is the number of dimensions
+VECTORISED = -1  # form of a vectorised kernel; a positive form is the number of strided dimensions
 NON_TEMPORAL = -2  # vectorised, with non-temporal stores, which bypass the cache
 
 
 class SnippetKernels:
-    """The specialisations of a snippet for given operand types, by memory layout."""
+    """The kernels of a snippet for given operand types, each specialised for a memory layout."""
 
     __slots__ = (
         "_compute_dtype",
@@ -206,7 +205,7 @@ class SnippetKernels:
 
     @property
     def _fusable_on_gpu(self) -> bool:
-        """Whether the kernel targets a GPU and can be fused: it computes in float32, without exact quotients."""
+        """Whether the kernel targets a GPU and can be fused, since it computes in float32 without exact division."""
         floats = all(x.dtype == "float32" for x in self._params) and self._dtype == self._compute_dtype == "float32"
         return floats and not source.VECTORIZED and f"{self._name}_kernel" not in EXACT_DIVISION_KERNELS
 
@@ -226,8 +225,8 @@ _families: dict[Any, SnippetKernels] = ArchDict()
 
 
 def empty_with_layout_of(arrays: Sequence[Any], shape: tuple[int, ...], dtype: Any) -> Any:
-    """Allocate an array. Its dimensions have the same order in memory as those of `arrays` if these agree, as in
-    PyTorch."""
+    """Allocate an array whose dimensions have the same order in memory as the dimensions of `arrays`, if they agree, as
+    in PyTorch."""
     orders = {tuple(sorted(range(x.ndim), key=lambda k, x=x: -x.strides[k])) for x in arrays if x.shape == shape}  # type: ignore[misc]
     if len(orders) != 1:
         return empty(shape, dtype)
@@ -264,7 +263,7 @@ def full(shape: Sequence[int], dtype: Any, value: float = 0) -> Any:
 
 
 def copy_into(target: Any, x: Any) -> None:
-    """Copy `x`, broadcast, to an array, usually a view."""
+    """Broadcast `x` and copy it to an array, which is usually a view."""
     evaluate("copy", "a", (x,), target.dtype, target)
 
 

@@ -3,9 +3,9 @@
 Rows of the augmented matrix have m elements, of which the first n are the matrix. Step k swaps the row with the largest
 pivot in column k to row k, and subtracts multiples of row k from the rows below to clear column k; with `above`, also
 from the rows above (Gauss-Jordan), so that no back substitution is needed. A small matrix is processed by one thread,
-with all steps in one launch. A large one requires one launch per step, parallel over rows, or on a GPU over elements.
-On ``cpu``, rows are padded to whole vectors, with arbitrary values, so that row updates are vectorised. See Golub, Van
-Loan, "Matrix Computations", 3.4.
+with all steps in one launch. A large matrix requires one launch per step, parallel over rows, or over elements on a
+GPU. On ``cpu``, rows are padded to full vectors, with arbitrary values, so that row updates are vectorised. See Golub,
+Van Loan, "Matrix Computations", 3.4.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from minigrad.core.errors import LinAlgError
 
 __all__: list[str] = []
 
-MAX_SERIAL, MAX_SERIAL_GPU = 1 << 28, 8192  # maximum operations, n * n * m, for one thread per matrix
+MAX_SERIAL, MAX_SERIAL_GPU = 1 << 28, 8192  # maximum number of operations, n * n * m, for one thread per matrix
 
 # Partial pivoting: among rows k and below, find the one with the largest element in column k; flag a zero pivot.
 _PARTIAL_PIVOT = """    best = k
@@ -126,14 +126,12 @@ _UPDATE_ELEMENT = (
 
 
 def _vector_width(dtype: Any) -> int:
-    """Return the vector width of row updates."""
     return LANES[np.dtype(dtype)] if source.VECTORIZED else 1
 
 
 @arch_cache()
 def _kernels(name: str, dtype: str, serial: bool, lanes: int) -> Any:
-    """Compile the kernel that runs all steps, for small matrices, and the one that runs a single step, for large
-    ones."""
+    """Compile a kernel that runs all steps, for small matrices, and one that runs a single step, for large matrices."""
     parts = _FUNCTIONS.format(pivot=_PIVOTS[name])
     params = _PARAMS.format(
         a=source.array_annotation(dtype), v=source.array_annotation(dtype, lanes), i=source.array_annotation("int32")
@@ -185,7 +183,7 @@ def _eliminate(w: Any, error_flag: Any, above: bool, name: str = "eliminate", mi
 
 
 def _empty_rows(batch: Any, n: int, m: int, dtype: Any) -> Any:
-    """Allocate `n` rows of `m` elements, padded to whole vectors."""
+    """Allocate `n` rows of `m` elements, padded to full vectors."""
     lanes = _vector_width(dtype)
     return empty((*batch, n, -(-m // lanes) * lanes), dtype)
 
@@ -208,7 +206,6 @@ def _diagonal(w: Any) -> Any:
 
 
 def _product_along_last(x: Any) -> Any:
-    """Return the product along the last dimension."""
     return get_kernels("prod")[TAICHI](x, dim=x.ndim - 1, keepdim=False)
 
 

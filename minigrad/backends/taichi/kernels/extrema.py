@@ -1,5 +1,4 @@
-"""Maximum and minimum along a dimension, with their index. Among equal elements the first is returned, and nan
-propagates."""
+"""Maximum and minimum along a dimension, with their index. The first of equal elements is returned; nan propagates."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
 
-MAX_LENGTH = 2**24  # the maximum exact index in float32
+MAX_LENGTH = 2**24  # largest index that float32 represents exactly
 
 _SCALAR_BODY = """best = a_[offset]
 index = 0
@@ -33,8 +32,8 @@ y_[i] = ti.cast(index, ti.i64)
 best_[i] = best
 """
 
-# float32, vectorised by 16: the best element of each lane, and the index of its vector, as a float32. `nan_lanes` only
-# detects nan, which a second pass then locates.
+# For float32, vectorised by 16: update the best element of each lane, and the index of its vector as a float32.
+# `nan_lanes` only detects nan, which a second pass then locates.
 _UPDATE_LANES = """{pad}x = {x}
 {pad}best_index = ti.select(x SIGN best, zeros + ti.cast({k}, ti.f32), best_index)
 {pad}best = ti.select(x SIGN best, x, best)

@@ -1,9 +1,9 @@
 """Gather, scatter and scatter-add along one dimension.
 
-The kernel iterates over the indices of the source and the destination; along `dim`, an index array gives the position
-in one of the two. Writes can collide only along `dim`. Scatters therefore iterate over `dim` sequentially and
-parallelise over the other dimensions, without atomics: the last of several elements scattered to a position wins, and
-scatter-adds accumulate in order, deterministically.
+The kernel iterates over the indices of the source and the destination; along `dim`, an index array contains the
+position in one of the two arrays. Writes can collide only along `dim`. Scatters therefore iterate over `dim`
+sequentially and parallelise over the other dimensions, without atomics: the last of several elements scattered to a
+position wins, and scatter-adds accumulate in order, deterministically.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DTYPE_BY_ITEMSIZE = {1: "uint8", 4: "int32", 8: "int64"}  # copies depend only o
 CACHE_LINE = 64  # bytes per cache line
 VECTOR_BYTES = 64, 16  # vector widths in bytes: sixteen floats, or four
 TASK_ELEMENTS = 4096  # elements per task of a gather, which is parallel over all dimensions
-MAX_BLOCKS = 16  # pieces of the last dimension of a scatter, which is sequential along `dim`
+MAX_BLOCKS = 16  # maximum number of parts of the last dimension of a scatter, which is sequential along `dim`
 
 
 class _ArrayLayout(NamedTuple):
@@ -71,7 +71,7 @@ def gather_or_scatter(step: str, y: Any, x: Any, b: Any, shape: Shape, dim: int)
 
 
 class _IndexedWalk(NamedTuple):
-    """Sizes, and strides of y, x and the index, for the outer dimensions, the indexed one, and the innermost one."""
+    """Sizes, and strides of y, x and the index, for the outer, the indexed and the innermost dimensions."""
 
     outer: list[int]
     outer_steps: list[list[int]]

@@ -38,13 +38,13 @@ def _copy_or_zeros(a: Any, shape: Shape | None, dtype: Any) -> Any:
 
 
 def _broadcast_index(b: Any, dim: int, ndim: int) -> Any:
-    """Reshape an index of slices to broadcast along `dim`."""
+    """Reshape an index of slices so that it broadcasts to their elements."""
     b = b if b.ndim == 1 else get_kernels("reshape")[TAICHI](b, shape=(b.size,))
     return b.reshape(*(1,) * dim, b.size, *(1,) * (ndim - dim - 1))
 
 
 def _index_slices(step: str, y: Any, x: Any, b: Any, dim: int) -> None:
-    """Call `gather_or_scatter` with an index of slices. In a scattered x, the dimensions of the index replace `dim`."""
+    """Gather or scatter the slices at index `b` along `dim`. In a scattered x, the index dimensions replace `dim`."""
     target = x if step == "take" else y
     shape = (*target.shape[:dim], b.size, *target.shape[dim + 1 :])
     if step == "take":
@@ -115,7 +115,7 @@ def put_at(a: Any, b: Any, *, shape: Shape, dims: int) -> Any:
 
 
 def _scatter_add_planes(values: Any, indices: Any, shape: Shape, planes: int, count: int) -> Any:
-    """Scatter-add to entire planes. One core processes each plane, sequentially in memory order."""
+    """Scatter-add to planes. Each plane is processed by one core, sequentially in memory order."""
     out = empty(shape, values.dtype)
     error_args = (
         ShapeError,
@@ -203,8 +203,8 @@ def repeat_interleave_backward(a: Any, *, count: int, repeats: Any, dim: int) ->
 
 
 def _repeat_indices(repeats: Any, count: int) -> Any:
-    """Return the indices 0 to count - 1, each repeated `repeats` times; `repeats` is an int, or has one count per
-    index."""
+    """Return the indices 0 to count - 1, each repeated `repeats` times; `repeats` is an int, or contains one count
+    per index."""
     if not isinstance(repeats, int):
         return copy_to_device(np.repeat(np.arange(count), repeats))
     return evaluate(
@@ -229,7 +229,10 @@ def as_strided_backward(a: Any, *, shape: Shape, own: Shape, size: Shape, stride
 
 
 def _disjoint_dims(size: Shape, stride: Shape) -> tuple[list[int], int]:
-    """Return the dimensions, starting with those whose strides are too large to overlap, and the number of these."""
+    """Return the dimensions, disjoint dimensions first, and the number of disjoint dimensions.
+
+    A dimension is disjoint if its stride exceeds the span of all later dimensions, so that its slices do not overlap.
+    """
     order = sorted(range(len(size)), key=lambda k: -abs(stride[k]))
     spans = [(size[k] - 1) * abs(stride[k]) for k in order]
     disjoint_count = 0
@@ -257,7 +260,7 @@ def last(b: Any, *, dim: int | None) -> Any:
 
 @kernel("nonzero", TAICHI)
 def nonzero(a: Any) -> Any:
-    """Count per chunk, compute the prefix sum of the counts, and write the indices of each chunk from its offset."""
+    """Count nonzeros per chunk, compute the prefix sum, and write the indices of each chunk starting at its offset."""
     a = as_contiguous(a)
     chunks = -(-a.size // TASK_ELEMENTS)
     ends = empty((chunks + 1,), np.int32)

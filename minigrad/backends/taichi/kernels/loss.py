@@ -24,7 +24,7 @@ from minigrad.core.errors import ShapeError
 __all__: list[str] = []
 
 
-MAX_SERIAL = 256  # maximum losses for one thread to sum
+MAX_SERIAL = 256  # maximum number of losses that one thread sums
 _SUM_OF_EXP = """for k in range(n):
     s = s + ti.exp(a_[offset + k * step] - row_max)
 """
@@ -104,7 +104,7 @@ def _reduce_losses(losses: Any, weights: Any, classes: Any, ignore: int, mean: b
     """Return the sum of the losses, or their mean, which also divides `weights` by the total weight.
 
     If the total weight is 0, the mean is nan, and so is `weights` at positions that are not ignored. Few losses are
-    summed in one sequential loop; a GPU reduces many in parallel.
+    summed in one sequential loop; a GPU reduces many losses in parallel.
     """
     if not source.VECTORIZED and losses.size > MAX_SERIAL:
         total, total_weight = [

@@ -1,12 +1,12 @@
 """Matrix products by register blocking: tiles of several rows and SIMD vectors of columns, accumulated in registers.
 
-For each k, a tile loads vectors of columns of the right operand and broadcasts one element per row of the left one. It
-reads an operand in place if the layout allows it. Otherwise the operand is first packed into panels, in access order:
-the left one by the rows of a tile, the right one by vectors of columns. The k loop is blocked, so that the columns of a
-block stay in L1 for all rows of a chunk, and the chunk stays in L2 for all columns. Small products gather elements by
-their strides instead, since one launch is faster than three. If both operands are contiguous along k, as in
+For each k, a tile loads vectors of columns of the right operand and broadcasts one element per row of the left operand.
+An operand is read in place if its layout allows it. Otherwise the operand is first packed into panels, in access order:
+the left operand by the rows of a tile, the right operand by vectors of columns. The k loop is blocked, so that the
+columns of a block stay in L1 for all rows of a chunk, and the chunk stays in L2 for all columns. Small products gather
+elements by their strides instead, since one launch is faster than three. If both operands are contiguous along k, as in
 ``x @ w.T``, and packing is too expensive for the work, tiles accumulate vectors along k and reduce their lanes at the
-end. Tiny or non-float products are a plain reduction.
+end. Tiny or non-float products are computed by a single reduction.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ K_STEP = 4
 TILE_COSTS = {(8, 1): 1.0, (8, 2): 1.74, (8, 3): 2.36} if source.HAS_AVX512 else {(6, 1): 1.0, (4, 1): 0.8}
 """Maps the size of a tile, (rows, vectors), to its cost relative to the first. The accumulators have to fit in
 registers."""
-MAX_PLAIN = 4096  # maximum multiplications for which a single reduction launch is faster
-MAX_GATHERED = 2**16  # maximum multiplications for which gathering is faster than packing
-MAX_UNPACKED_ROWS = 64  # maximum rows for which columns are not worth packing
-MAX_UNPACKED_COLUMNS = 256  # maximum columns for which rows are not worth packing
-CACHE_BYTES = 2**20  # bytes that stay in the cache regardless of their layout
-CHUNK_BYTES = 2**18  # bytes of the left operand that are read for all columns, and stay in L2
+MAX_PLAIN = 4096  # maximum number of multiplications for which a single reduction launch is faster
+MAX_GATHERED = 2**16  # maximum number of multiplications for which gathering is faster than packing
+MAX_UNPACKED_ROWS = 64  # maximum number of rows for which packing columns is not worthwhile
+MAX_UNPACKED_COLUMNS = 256  # maximum number of columns for which packing rows is not worthwhile
+CACHE_BYTES = 2**20  # number of bytes that stay in the cache regardless of their layout
+CHUNK_BYTES = 2**18  # number of bytes of the left operand that stay in L2 while they are read for all columns
 MAX_INNER = 1 << 14  # inner size of partial products, accumulated in float64; only for a depth of at least twice this
 
 
 def _pack(
     x: Any, batches: int, width: int, size: int, depth: int, batch_stride: int, width_stride: int, depth_stride: int
 ) -> Any:
-    """Pack x[n * batch_stride + l * width_stride + k * depth_stride], l < `size` and k < `depth`, into panels."""
+    """Pack x[n * batch_stride + l * width_stride + k * depth_stride] into panels, for l < `size` and k < `depth`."""
     compiled_kernel, count, scalars = _packing_plan(
         x.dtype,
         address_argument(x)[0] % CACHE_LINE,
@@ -96,7 +96,7 @@ def _packing_plan(
     depth_stride: int,
 ) -> tuple[Kernel, int, tuple[int, ...]]:
     """Return the packing kernel, the size of its output and its scalar arguments; `misalignment` is the address modulo
-    LINE."""
+    `CACHE_LINE`."""
     panels, padded_depth, itemsize = -(-size // width), -(-depth // K_STEP) * K_STEP, dtype.itemsize
     count = batches * panels * padded_depth * width
     layout, unit = "strided", 1
@@ -145,7 +145,7 @@ def _make_plan(
 
 
 def _tile(m: int, right: int) -> tuple[int, int]:
-    """Return the fastest tile for m rows and this many vectors of columns."""
+    """Return the fastest tile for `m` rows and `right` vectors of columns."""
     return min(TILE_COSTS, key=lambda tile: -(-m // tile[0]) * -(-right // tile[1]) * TILE_COSTS[tile])
 
 
@@ -154,7 +154,7 @@ def _plan(
     dtype: Any, m: int, n: int, depth: int, count: int, misalignment_a: int, misalignment_b: int,
     batch_a: int, row_a: int, col_a: int, batch_b: int, row_b: int, col_b: int, biased: bool,
 ) -> ProductPlan:  # fmt: skip
-    """Plan `count` products (m, depth) @ (depth, n) with these strides. A misalignment is an address modulo LINE."""
+    """Plan `count` products (m, depth) @ (depth, n). Misalignments are the addresses modulo `CACHE_LINE`."""
     lanes, itemsize, work = LANES[dtype], dtype.itemsize, count * m * n * depth
     k_strides = (batch_a, row_a, batch_b, col_b)
     k_contiguous = col_a == row_b == 1 and not (
@@ -210,9 +210,9 @@ def _plan(
 
 
 def _collapse_batch(x: Any, batch: tuple[int, ...]) -> tuple[Any, int]:
-    """Broadcast the leading dimensions of `x` to `batch`, copying unless a single stride covers all of them.
+    """Broadcast the leading dimensions of `x` to `batch`, copying unless they can be merged into a single dimension.
 
-    Return `x` and that stride, in elements.
+    Return `x` and the stride of the merged dimension, in elements.
     """
     if x.ndim == 2:
         return x, 0
@@ -329,7 +329,7 @@ def linear(a: Any, b: Any, c: Any) -> Any:
 
 @kernel("contract", TAICHI)
 def contract(a: Any, b: Any, *, left: str, right: str, result: str) -> Any:
-    """Contract by one batched matmul, (both, only in a, summed) @ (both, summed, only in b)."""
+    """Contract by a batched matmul, with dimensions (in both, only in a, summed) and (in both, summed, only in b)."""
     batch_labels, contracted = [k for k in result if k in left and k in right], [k for k in left if k not in result]
     left_only, right_only = [k for k in result if k not in right], [k for k in result if k not in left]
     if batch_labels + right_only + left_only == list(result):  # in this order, the result is contiguous

@@ -1,4 +1,4 @@
-"""Normalisation and dropout. `norm` is a `Norm`: the shape of the input's view, and the reduced dimensions."""
+"""Normalisation and dropout kernels. The attribute `norm` contains the shape of the view and the reduced dimensions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ __all__: list[str] = []
 def _mean_over_norm(
     name: str, snippet: str, inputs: tuple[Any, ...], norm: Any, combine: str = "sum", dtype: Any = None
 ) -> Any:
-    """Return the mean of a snippet, or of its squares, over the normalised dimensions, which are kept."""
+    """Return the mean of the expression `snippet` over the normalised dimensions, with keepdim. If `combine` is
+    "squares", return the mean of its squares."""
     count = {"n": float(prod([norm.shape[k] for k in norm.dim]))}
     return _sum_over_dims(name, snippet, inputs, norm.dim, norm, "s / n", count, combine, dtype)
 
@@ -40,9 +41,9 @@ def _sum_over_dims(
     combine: str = "sum",
     dtype: Any = None,
 ) -> Any:
-    """Sum over dimensions, which are kept: first over the last one, if it is long, and then over the others.
+    """Sum the expression `snippet` over `dims`, with keepdim. If the last dimension is long, it is summed first.
 
-    Each line of the first sum is then contiguous, with one element of each array broadcast along it.
+    Each row of the first sum is then contiguous, and arrays of smaller shape contribute one element per row.
     """
     dtype, last = dtype or _common_dtype(*inputs), len(norm.shape) - 1
     if len(dims) > 1 and last in dims and norm.shape[last] >= simd.MIN_ROW_LENGTH:
@@ -59,7 +60,7 @@ def _common_dtype(*arrays: Any) -> Any:
 
 
 def _evaluate(name: str, snippet: str, inputs: list[Any], shape: tuple[int, ...]) -> Any:
-    """Evaluate a snippet of arrays broadcast to `shape`."""
+    """Evaluate the expression `snippet` on `inputs`, broadcast to `shape`."""
     y = empty(shape, _common_dtype(*inputs))
     return y if simd_lines.evaluate_broadcast(name, snippet, inputs, y) else evaluate(name, snippet, inputs, y.dtype, y)
 
@@ -69,7 +70,7 @@ def _reshape_parameter(weight: Any, norm: Any) -> Any:
 
 
 def _normalise(a: Any, weight: Any, bias: Any, norm: Any) -> tuple[Any, Any, Any, Any]:
-    """Return the output, mean, variance and rstd; the last three keep the reduced dimensions."""
+    """Return the output, mean, variance and reciprocal standard deviation. The last three are reduced with keepdim."""
     x = reshape(a, shape=norm.shape)
     mean = _mean_over_norm("mean", "a", (x,), norm) if norm.centred else full((), a.dtype)
     name, snippet, inputs = ("variance", "a - b", (x, mean)) if norm.centred else ("mean_square", "a", (x,))
@@ -85,7 +86,8 @@ def _normalise(a: Any, weight: Any, bias: Any, norm: Any) -> tuple[Any, Any, Any
     return _evaluate("normalize", result, operands, norm.shape).reshape(a.shape), mean, var, rstd
 
 
-# Rows of whole vectors in one launch: three passes over a row in the cache compute its mean, variance and output.
+# One kernel normalises rows whose length is a multiple of 16. Three passes over a row, which stays in the cache,
+# compute its mean, variance and output.
 _SUM_LOOP = """        sums = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])
         for k in range(n):
             x = {x}
@@ -120,7 +122,8 @@ def _row_norm_kernel(centred: bool, param_names: tuple[str, ...], serial: bool) 
 
 
 def _normalise_rows(a: Any, parameters: dict[str, Any], norm: Any) -> tuple[Any, Any, Any] | None:
-    """Normalise rows of whole vectors; return the output, mean and rstd, or None if the layout does not match."""
+    """Normalise contiguous rows whose length is a multiple of 16. Return the output, mean and reciprocal standard
+    deviation, or None for any other layout."""
     n, last = norm.shape[-1], len(norm.shape) - 1
     fits_vectors = norm.dim == norm.along == (last,) and a.size and n % 16 == 0
     if not fits_vectors or not all(
@@ -181,7 +184,7 @@ def norm_weight(u: Any, a: Any, mean: Any, rstd: Any, *, to: tuple[int, ...], no
     return _sum_over_dims("norm_weight", "a * ((b - c) * d)", inputs, rest, norm, "s", {}).reshape(to)
 
 
-# Four elements share a block of random words: Philox4x32-10, as in `minigrad.backends.numpy.random`.
+# One Philox4x32-10 block supplies the random words of four elements, as in `minigrad.backends.numpy.random`.
 _ROUNDS = 10
 _DROPOUT = f"""        w0, w1, w2, w3 = ti.u64(i), ti.u64(0), ti.u64(0), ti.u64(0)
         k0, k1 = ti.u64(low), ti.u64(high)

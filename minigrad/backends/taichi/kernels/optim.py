@@ -30,10 +30,11 @@ __all__: list[str] = []
 
 VECTORISED = (
     -1
-)  # kernel variant vectorised by 16. Variant 0 is for contiguous arrays; a positive one is a number of dimensions
+)  # Kernel variant for vectors of 16. Variant 0 is for contiguous arrays, and n > 0 for arrays of n dimensions.
 _kernels: dict[Any, Any] = ArchDict()
 
-MAX_SERIAL = 1 << 17  # maximum elements for one core: updates are memory-bound, so a second core is not worthwhile
+# Maximum number of elements updated on one core. Updates are memory-bound and gain little from a second core.
+MAX_SERIAL = 1 << 17
 MOMENTS = "m = m + (grad - m) * one_minus_beta1\nv = v + (grad * grad - v) * one_minus_beta2\n"
 ADAM = f"{MOMENTS}p = p - m * step_size / (ti.sqrt(v) + eps)"
 AMSGRAD = f"{MOMENTS}w = ti.select(v < w, w, v)\np = p - m * step_size / (ti.sqrt(w) + eps)"
@@ -56,7 +57,7 @@ m = m + (grad - m) * one_minus_beta2"""
 def _apply_update(
     name: str, lines: str, names: Sequence[str], arrays: Sequence[Any], scalars: Mapping[str, float], out: Any
 ) -> Any:
-    """Return the updated parameter and optimizer state, in `out` or in new arrays."""
+    """Apply an update. Return the parameter and the optimizer state, written to `out` or to new arrays."""
     old_arrays = (arrays[0], *arrays[2:])
     new_arrays = (out,) if isinstance(out, np.ndarray) else out
     if new_arrays is None:
@@ -94,7 +95,7 @@ def _launch(name: str, lines: str, names: Sequence[str], arrays: Sequence[Any], 
             owns_blocks = owns_blocks and (x.address or owned_bytes(x) == x.nbytes)
         if addresses % CACHE_LINE == 0 and (
             size % source.VECTOR_SIZE == 0 or owns_blocks
-        ):  # else it would write past the end of the block
+        ):  # otherwise the last vector would extend past the block
             form, counts = VECTORISED, (-(-size // source.VECTOR_SIZE),)
     serial = size <= (MAX_SERIAL if form == VECTORISED else source.SERIAL_LIMIT)
     key = name, lines, p.dtype, form, serial
@@ -114,7 +115,7 @@ def _launch(name: str, lines: str, names: Sequence[str], arrays: Sequence[Any], 
 def _update_source(
     name: str, lines: str, arrays: Sequence[str], scalar_names: Sequence[str], dtype: str, form: int, serial: bool
 ) -> tuple[str, str]:
-    """Return the source of an update and the kinds of its arguments: arrays, scalars, then sizes as in `source`."""
+    """Return the source of an update kernel and the kinds of its arguments, which are arrays, scalars and sizes."""
     compute_type, width = source.TAICHI_NAMES[dtype], source.VECTOR_SIZE if form == VECTORISED else 1
     lines, counts, count, head, indent = lines.replace("\n", f"\n{' ' * 8}"), ["n"], "n", "", " " * 8
     offsets = dict.fromkeys(arrays, "i")
@@ -158,8 +159,8 @@ Update = Callable[..., tuple[str, dict[str, float]]]
 
 
 def _register(name: str, state_names: str) -> Callable[[Update], Update]:
-    """Register the kernel of an update. It is given as a function that maps attributes to source lines and their
-    scalars."""
+    """Return a decorator that registers an update kernel. The decorated function maps attributes to source lines and
+    their scalars."""
     names = ("p", "grad", *state_names)
 
     def register(update: Update) -> Update:
@@ -174,10 +175,9 @@ def _register(name: str, state_names: str) -> Callable[[Update], Update]:
 
 
 def _first_lines(weight_decay: float, maximize: bool, keep: float | None = None) -> Any:
-    """Return the first lines, which apply the sign of the gradient and weight decay, and their scalars. No-ops are
-    omitted.
+    """Return the source lines that negate the gradient and apply weight decay, where required, and their scalars.
 
-    Decoupled weight decay multiplies the parameter by `keep`.
+    If `keep` is given, weight decay is decoupled and multiplies the parameter by `keep`.
     """
     lines = "grad = grad * -1\n" if maximize else ""
     if not weight_decay:
@@ -211,13 +211,13 @@ def _with_moments(
     decoupled: bool,
     maximize: bool,
 ) -> tuple[str, dict[str, float]]:
-    """Return an update with moving averages; `lines` are its main part."""
+    """Return the source lines and scalars of an update with two moving averages. `lines` follow the weight decay."""
     first, decay_scalars = _first_lines(weight_decay, maximize, 1 - lr * weight_decay if decoupled else None)
     return first + lines, {**decay_scalars, "one_minus_beta1": 1 - beta1, "one_minus_beta2": 1 - beta2, **scalars}
 
 
 def _adam(lines: str, lr: float, beta1: float, beta2: float, eps: float, step: int, **kwargs: Any) -> Any:
-    bias_correction = (1 - beta2**step) ** 0.5  # bias correction of v, applied to rate and eps instead
+    bias_correction = (1 - beta2**step) ** 0.5  # bias correction of v, applied to the step size and eps
     scalars = {"step_size": lr / (1 - beta1**step) * bias_correction, "eps": eps * bias_correction}
     return _with_moments(lines, scalars, lr, beta1, beta2, **kwargs)
 

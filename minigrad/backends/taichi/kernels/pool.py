@@ -29,8 +29,8 @@ def window_table(windows: tuple[range, ...]) -> Any:
 
 
 def _pool_source(name: str, beats: str, dtype: str, serial: bool) -> tuple[str, str]:
-    """Generate a kernel that scans windows in row-major order. It selects the first of equal elements, but the last
-    nan."""
+    """Return the source of a kernel that scans each window in row-major order. It selects the first of equal elements,
+    and the last NaN."""
     array, table, places = (source.array_annotation(x) for x in (dtype, "int32", "int64"))
     code = f"""@ti.kernel
 def {name}_kernel(
@@ -59,7 +59,7 @@ def {name}_kernel(
 
 
 def _uniform_windows(windows: tuple[range, ...]) -> tuple[int, int, int] | None:
-    """Return the size, the dilation and the stride of the windows along a dimension; None if they vary or are large."""
+    """Return the size, dilation and stride of the windows along a dimension, or None if they vary or are large."""
     first, step = windows[0], windows[1].start if len(windows) > 1 else 0
     size, dilation = len(first), first.step
     is_uniform = all(w.start == k * step and len(w) == size and w.step == dilation for k, w in enumerate(windows))
@@ -70,7 +70,7 @@ MAX_UNROLLED = 4  # maximum window size that is unrolled
 
 
 def _uniform_pool_source(name: str, beats: str, dtype: str, uniform: tuple[Any, Any], serial: bool) -> tuple[str, str]:
-    """Generate the kernel for uniform windows inside the image: unrolled, without tables."""
+    """Return the source of a kernel for uniform windows inside the image, with unrolled loops and no tables."""
     (tall, down, next_row), (wide, right, next_column) = uniform
     body = f"""        first = t // rows * height * width
         row = t % rows * {next_row} * width
@@ -100,7 +100,7 @@ def {name}_uniform_kernel(
 
 
 def make_pool_kernel(name: str, beats: str) -> Kernel:
-    """Return the kernel that finds the extremum of each window by a comparison, or its last nan, as in PyTorch."""
+    """Return a kernel that selects the extremum of each window by `beats`, or its last NaN, as in PyTorch."""
 
     def pool(a: Any, *, windows: tuple[tuple[range, ...], ...]) -> tuple[Any, Any]:
         lead = a.ndim - len(windows)
@@ -130,7 +130,7 @@ for _name, _beats in (("max_pool", ">"), ("min_pool", "<")):
 
 @arch_cache(256)
 def csr_matrix(rows: Rows, size: int, back: bool) -> tuple[Any, Any, Any]:
-    """Return a matrix, or with `back` its transpose, in CSR format: row offsets, column indices, weights."""
+    """Return a sparse matrix, or its transpose if `back`, in CSR format: row offsets, column indices and weights."""
     entries_by_row: list[list[tuple[int, float]]] = [[] for _ in range(size if back else len(rows))]
     for row, (columns_of_row, weights) in enumerate(rows):
         for column, weight in zip(columns_of_row, weights, strict=True):

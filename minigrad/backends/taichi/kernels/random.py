@@ -1,7 +1,7 @@
 """Counter-based random numbers (Philox4x32-10). The streams are bitwise identical to those on the device ``numpy``.
 
-One block of the generator is four 32-bit words: four 32-bit samples, or two 64-bit ones. Each block depends only on its
-index.
+One block of the generator consists of four 32-bit words, which yield four 32-bit or two 64-bit samples. Each block
+depends only on its index.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def philox(block, stream, key_low, key_high):
 _PAIRS = """        s = (ti.cast(b, ti.u64) << ti.u64(32)) | ti.cast(a, ti.u64)
         t = (ti.cast(d, ti.u64) << ti.u64(32)) | ti.cast(c, ti.u64)
 """
-# U[0, 1), as exact multiples of 2**-24 or 2**-53.
+# Samples of U[0, 1) are exact multiples of 2**-24 or 2**-53.
 _UNIFORM_BODIES = {
     "float32": "".join(
         f"        e{k} = ti.cast({w} >> ti.u32(8), ti.f32) * ti.f32({2.0**-24!r})\n" for k, w in enumerate("abcd")
@@ -61,7 +61,7 @@ _INTEGER_BODIES = {False: _PAIRS, True: _PAIRS + "        s %= span\n        t %
 
 
 def _box_muller_source(real: str, count: int) -> str:
-    """Generate the Box-Muller transform of pairs of uniform samples."""
+    """Return source that applies the Box-Muller transform to pairs of uniform samples."""
     lines = ""
     for k in range(0, count, 2):
         lines += f"        r{k} = ti.sqrt(ti.{real}(-2.0) * ti.log(ti.{real}(1.0) - e{k}))\n"
@@ -72,8 +72,8 @@ def _box_muller_source(real: str, count: int) -> str:
 
 @arch_cache()
 def _generator_kernel(kind: str, dtype: str, serial: bool) -> Any:
-    """Compile the generator for a kind: "uniform", "normal", "int" (in a range) or "bits" (all of int64). It works by
-    blocks."""
+    """Return the kernel that generates samples of a kind: "uniform", "normal", "int" (in a range) or "bits" (any
+    int64). Each iteration computes one block."""
     type_name = source.TAICHI_NAMES[dtype]
     if kind in ("uniform", "normal"):
         per_block = 4 if dtype == "float32" else 2
@@ -102,7 +102,7 @@ def _generator_kernel(kind: str, dtype: str, serial: bool) -> Any:
 def _sample(
     kind: str, stream: int, key: int, offset: int, shape: Shape, dtype: str, span: int = 0, low: int = 0
 ) -> Any:
-    """Return the samples of a stream from `offset` on, as an array of `shape`."""
+    """Return an array of `shape` with consecutive samples of a stream, starting at `offset`."""
     out = empty(shape, dtype)
     if not out.size:
         return out
@@ -133,14 +133,15 @@ def random_int(*, key: int, offset: int, shape: Shape, low: int, high: int, dtyp
 
 @kernel("random_permutation", TAICHI)
 def random_permutation(*, key: int, offset: int, count: int) -> Any:
-    keys = _sample("bits", BITS, key, offset, (1, count), "int64", low=-(2**63))  # signed, with the order of uint64
+    # the offset maps uint64 to int64 in order
+    keys = _sample("bits", BITS, key, offset, (1, count), "int64", low=-(2**63))
     return argsort_lines(keys).reshape(count)
 
 
 @kernel("random_choice", TAICHI)
 def random_choice(a: Any, *, key: int, offset: int, count: int, replacement: bool) -> Any:
-    """Sample indices into the last dimension, with probabilities proportional to `a`. The samples are those of
-    ``numpy``."""
+    """Sample indices into the last dimension, with probabilities proportional to `a`. The samples equal those of the
+    device ``numpy``."""
     size = a.shape[-1]
     weights = as_contiguous(a).reshape(-1, size)
     lines = len(weights)
@@ -162,7 +163,8 @@ def random_choice(a: Any, *, key: int, offset: int, count: int, replacement: boo
 
 @arch_cache()
 def _cumulative_kernel(dtype: str, serial: bool) -> Any:
-    """Compile the cumulative distribution of each line; its last element is exactly 1, above every draw."""
+    """Return the kernel that computes the cumulative distribution of each row. Its last element is exactly 1, so that
+    it exceeds every draw."""
     code = f"""@ti.kernel
 def cumulative_probabilities_kernel(\
 y_: {source.array_annotation("float64")}, x_: {source.array_annotation(dtype)}, lines: ti.i32,
@@ -180,7 +182,7 @@ y_: {source.array_annotation("float64")}, x_: {source.array_annotation(dtype)}, 
 
 @arch_cache()
 def _search_kernel(serial: bool) -> Any:
-    """Compile the binary search for the first index whose cumulative probability exceeds the draw."""
+    """Return the kernel that finds, by binary search, the first index whose cumulative probability exceeds the draw."""
     code = f"""@ti.kernel
 def search_cumulative_kernel(
     y_: {source.array_annotation("int64")}, cumulative_: {source.array_annotation("float64")},

@@ -40,7 +40,7 @@ def mean(a: Any, *, dim: Sequence[int], keepdim: bool) -> Any:
 def var(a: Any, *, dim: Sequence[int], correction: float, keepdim: bool, epilogue: str = "s / dof") -> Any:
     count = product(a.shape[k] for k in dim)
     scalars, takes_root = {"dof": float(max(count - correction, 0))}, "sqrt" in epilogue
-    # The root may be in range even if the square is out of range.
+    # The standard deviation may be representable even if the variance overflows or underflows.
     combine_and_snippet = ("squares", "a - b") if takes_root else ("sum", "(a - b) * (a - b)")
     if a.dtype == np.float64 or current_target().lacks_float64 or count <= 1:
         inputs = (a, mean(a, dim=dim, keepdim=True))
@@ -94,8 +94,8 @@ def _scaled_norm(
 ) -> Any:  # fmt: skip
     """Return `root` of s, the sum of the p-th powers of a snippet, without overflow or underflow.
 
-    Divide by the maximum, or by the minimum for p < 0, if its powers are out of range; otherwise by 1, which adds no
-    rounding. Skip this pass if the host can read the result and finds it in range.
+    Elements are divided by the maximum, or by the minimum for p < 0, if its powers are out of range; otherwise by 1,
+    which adds no rounding error. The division is skipped if the result is in host memory and within range.
     """
     dtype = inputs[0].dtype
     magnitude, bound = f"ti.abs({snippet})", 2.0 ** ((900 if dtype.itemsize == 8 else 100) / max(abs(p), 1))

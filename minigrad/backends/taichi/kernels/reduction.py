@@ -1,4 +1,5 @@
-"""Reductions: a snippet maps the inputs, a combiner accumulates, and an epilogue maps the accumulator to the result.
+"""Reductions, specified by a snippet that maps the inputs, a combiner that accumulates the mapped elements, and an
+epilogue that maps the accumulator to the result.
 
 A reduction of many elements to few takes two launches, so that all cores work: the first reduces chunks of fixed
 length, the second their partial results. Sums accumulate in float64, and results do not depend on the number of cores.
@@ -26,9 +27,11 @@ from minigrad.core.shapes import broadcast_shapes
 
 __all__ = ["reduce_snippet"]
 
-CHUNK_SIZE = 8192  # minimum elements per partial result
-MAX_SPLIT_OUTPUTS = 64  # maximum results to split into chunks; more keep all cores busy in a single launch
-MIN_GPU_CHUNK, MAX_GPU_THREADS = 64, 1 << 18  # on a GPU: minimum elements per partial result, and maximum threads
+CHUNK_SIZE = 8192  # number of elements per partial result
+# Maximum number of results whose reductions are split. More results occupy all cores in a single launch.
+MAX_SPLIT_OUTPUTS = 64
+# Minimum number of elements per partial result, and maximum number of threads, on a GPU.
+MIN_GPU_CHUNK, MAX_GPU_THREADS = 64, 1 << 18
 
 # On the CPU a chunk is contiguous. On a GPU it is strided, so that adjacent threads read adjacent elements (coalesced).
 CHUNK_LOOPS = {
@@ -65,7 +68,7 @@ def _identity(combine: str, dtype_name: str) -> str:
 
 
 class ReductionStep(NamedTuple):
-    """A launch: the kernel, the shape and dtype of its result, and the scalar arguments that follow the arrays."""
+    """Kernel launch of a reduction, with the shape and dtype of its result and its scalar arguments."""
 
     kernel: Any
     shape: tuple[int, ...]
@@ -88,10 +91,10 @@ def reduce_snippet(
     epilogue: str = "s",
     scalars: Mapping[str, float] = MappingProxyType({}),
 ) -> Any:
-    """Reduce a snippet of broadcastable arrays along `dims` with the combiner `combine`, and apply the epilogue
+    """Reduce the expression `snippet` of broadcastable arrays along `dims` with the combiner `combine`, then apply
     `epilogue`.
 
-    `epilogue` refers to the accumulator as s; `scalars` are its scalar arguments. The result has `dtype`.
+    `epilogue` is an expression of the accumulator ``s`` and of `scalars`. The result has `dtype`.
     """
     pointers = [array_argument(x) for x in inputs]
     layouts = [(x.shape, x.strides, x.dtype, at[0] % CACHE_LINE == 0) for x, at in zip(inputs, pointers, strict=True)]
@@ -117,7 +120,7 @@ def reduce_snippet(
     for step in steps:
         partial = empty(step.shape, step.dtype)
         step.kernel(array_argument(partial), *pointers, *step.scalars)
-        # The previous partial result is read by now, and may be released.
+        # The launch has read the previous partial result, which may now be released.
         pointers, out = [array_argument(partial)], partial
     return out
 
@@ -141,8 +144,7 @@ def _make_plan(
 
 
 class ReductionWalk(NamedTuple):
-    """The iteration space: the sizes of the outer (kept) and the inner (reduced) dimensions, and their strides in each
-    array."""
+    """Sizes of the outer (kept) and inner (reduced) dimensions of a reduction, and the strides of each array."""
 
     outer: list[int]
     outer_steps: list[list[int]]
@@ -151,7 +153,7 @@ class ReductionWalk(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """The specification of a reduction over arrays of the given dtypes."""
+    """Specification of a reduction, including the dtypes of its inputs."""
 
     name: str
     combine: str
@@ -164,7 +166,7 @@ class Reduction(NamedTuple):
 
 
 def _plan_steps(spec: Reduction, walk: ReductionWalk, in_vectors: bool) -> list[ReductionStep]:
-    """Plan one launch, or two: the first over chunks, the second over their partial results."""
+    """Plan a single launch, or a launch over chunks followed by sequential launches over their partial results."""
     outs, count = product(walk.outer), product(walk.inner)
     lines, cut = _line_layout(spec, walk) if in_vectors else None, None
     if in_vectors and lines is None and len(walk.outer) == 1 and len(walk.inner) == 2:
@@ -210,7 +212,6 @@ def _combine_spec(spec: Reduction, first: Reduction) -> Reduction:
 
 
 def _accumulator_dtype(spec: Reduction) -> str:
-    """Return the accumulator dtype."""
     if spec.combine in ("any", "all"):
         return "int32"
     return spec.dtype.name if spec.combine in ("max", "min") else "float64" if spec.dtype.kind == "f" else "int64"
@@ -250,8 +251,8 @@ def _chunk_count(outs: int, count: int) -> int:
 
 
 class LineLayout(NamedTuple):
-    """A layout in rows or in columns. `roles` states which elements of a line each array has: all, one, or one per
-    position."""
+    """Vectorisable layout of a reduction by rows or by columns. `roles` states, for each array, whether it has all
+    elements of a line, one per line, or one per position."""
 
     rows: bool
     roles: tuple[str, ...]

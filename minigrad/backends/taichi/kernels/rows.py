@@ -31,8 +31,8 @@ Shape = tuple[int, ...]
 def run_lines(name: str, body: str, shape: Shape, dim: int, y: Any, others: Mapping[str, Any]) -> None:
     """Run `body` for each line of `shape` along `dim`.
 
-    The body refers to the contiguous arrays, `y`, which is the first result, and those in `others`, by their names
-    followed by "_"; to scalars in `others` by their names; and to the length of a line as `n`.
+    In the body, a contiguous array (the output `y` or an array of `others`) has its name followed by "_", a scalar of
+    `others` has its own name, and `n` is the length of a line.
     """
     lines = prod(shape[:dim]) * prod(shape[dim + 1 :])
     if not lines:
@@ -69,7 +69,7 @@ def broadcast_contiguous(x: Any, shape: Shape) -> Any:
 
 
 def drop_dim(shape: Shape, dim: int, keepdim: bool = False) -> Shape:
-    """Return `shape` without dimension `dim`, or with size 1 there."""
+    """Return `shape` without dimension `dim`, or with size 1 in that dimension if `keepdim`."""
     return (*shape[:dim], *((1,) if keepdim else ()), *shape[dim + 1 :])
 
 
@@ -112,7 +112,7 @@ for k in range(n):
 
 @arch_cache()
 def substitute_dtype(body: str, dtype: Any) -> str:
-    """Substitute the dtype of the result in a body."""
+    """Replace the placeholder {type} in `body` by the Taichi type of `dtype`."""
     return body.replace("{type}", f"ti.{source.TAICHI_NAMES[dtype.name]}")
 
 

@@ -17,7 +17,7 @@ __all__: list[str] = []
 
 Shape = tuple[int, ...]
 
-# The corners around each point: `inside`, and the interpolation `weight`.
+# Compute, for each pixel around a point, whether it is `inside` the image, and its interpolation `weight`.
 _CORNERS = """{indent}x = b_[point]
 {indent}y = c_[point]
 {indent}left = {low}(x)
@@ -33,7 +33,7 @@ _WEIGHT = (
 )
 _PIXEL = "plane * height * width + ti.cast(row, ti.i32) * width + ti.cast(column, ti.i32)"
 
-# Each output element samples a point of its plane, a channel of an image.
+# Each output element is sampled at one point of a plane, which is one channel of one image.
 _SAMPLE = f"""    for i in range(images * channels * points):
         plane = i // points
         point = plane // channels * points + i % points
@@ -44,7 +44,7 @@ _SAMPLE = f"""    for i in range(images * channels * points):
             s += value * weight
         y_[i] = s
 """
-# One thread writes each plane, so that the scatter-add needs no atomics and is deterministic.
+# Each plane is written by one thread, so that the scatter-add needs no atomics and is deterministic.
 _SCATTER = f"""    for plane in range(images * channels):
         for k in range(height * width):
             y_[plane * height * width + k] = 0.0

@@ -17,7 +17,8 @@ __all__: list[str] = []
 
 
 def _scan(name: str, initial: int, update: str, dtype: Any, reverse: bool, operands: dict[str, Any], dim: int) -> Any:
-    """Scan each line along `dim`: `update` combines the carry s with element m of the others."""
+    """Scan each line along `dim`. `update` is an expression that combines the carry ``s`` with the elements of
+    `operands` at ``m``."""
     a = next(iter(operands.values()))
     kind = "f64" if dtype.kind == "f" else "i64"
     y = empty(a.shape, dtype)
@@ -43,6 +44,6 @@ def cumprod(a: Any, *, dim: int, reverse: bool) -> Any:
 @kernel("recur", TAICHI)
 def recur(a: Any, b: Any, *, dim: int, reverse: bool) -> Any:
     arrays = {"b": as_contiguous(b), "a": broadcast_contiguous(a, b.shape)}
-    # the initial carry is 0, but 0 times an infinite factor is nan
+    # The initial carry is 0, but its product with an infinite factor would be NaN.
     update = "b_[m] + ti.select(k == 0, s, a_[m] * s)"
     return _scan("recur", 0, update, b.dtype, reverse, arrays, dim)

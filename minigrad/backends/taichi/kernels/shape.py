@@ -24,7 +24,7 @@ Shape = tuple[int, ...]
 
 
 def _view_kernel(view: Any) -> Any:
-    """Adapt a NumPy view kernel."""
+    """Wrap a NumPy view function as a kernel that returns an array of the input's type."""
     return lambda a, **attrs: check_view(view(a, **attrs), a)
 
 
@@ -146,7 +146,7 @@ def unfold_backward(a: Any, *, shape: Shape, dim: int, size: int, step: int) -> 
 
 
 def _copy_with_strides(a: Any, stride: Shape) -> Any:
-    """Copy `a` to an array with these strides, in elements."""
+    """Return a copy of `a` with the strides `stride`, in elements."""
     start, size = views.memory_span(a.shape, stride)
     memory = empty((size,), a.dtype)
     out = views.strided_view(memory, a.shape, tuple(by * a.itemsize for by in stride), start * a.itemsize).view(

@@ -37,7 +37,7 @@ __all__ = [
     "run_rows",
 ]
 
-MAX_SERIAL = 1 << 17  # maximum elements for one core, with exponentials to compute
+MAX_SERIAL = 1 << 17  # maximum number of elements processed on one core, for kernels with exponentials
 
 
 def is_vector_aligned(x: Any) -> bool:
@@ -69,7 +69,7 @@ def _broadcast_source(name: str, snippet: str, inner: tuple[bool, ...], ndim: in
 
 
 def evaluate_broadcast(name: str, snippet: str, inputs: Sequence[Any], y: Any) -> bool:
-    """Fill the new array `y` with a snippet of arrays broadcast to its shape. Return whether it can be vectorised."""
+    """Evaluate the expression `snippet` of `inputs` into `y`. Return False if it cannot be vectorised."""
     pointers = [array_argument(x) for x in inputs]
     if not source.VECTORIZED or not y.size or y.dtype != FLOAT or any(at[0] % CACHE_LINE for at in pointers):
         return False
@@ -89,7 +89,7 @@ _plans: dict[Any, tuple[Any, tuple[int, ...]] | None] = ArchDict()
 
 
 def _make_plan(name: str, snippet: str, inputs: Sequence[Any], y: Any) -> tuple[Any, tuple[int, ...]] | None:
-    """Return the kernel and its sizes, or None if it cannot be vectorised."""
+    """Return the kernel and its integer arguments, or None if the expression cannot be vectorised."""
     vector_code = to_vector_form(snippet)
     sizes, strides = collapse_dimensions(y.shape, [broadcast_strides(x, y.shape) for x in inputs])
     if vector_code is None or sizes[-1] % 16 or any(x.dtype != FLOAT for x in inputs):
@@ -109,11 +109,11 @@ def _make_plan(name: str, snippet: str, inputs: Sequence[Any], y: Any) -> tuple[
 
 
 class LineSpec(NamedTuple):
-    """The computation of a line. `result` is a source expression evaluated for each element.
+    """Computation performed on each line. `result` is a source expression that is evaluated for each element.
 
-    The expression refers to elements of the arrays, to per-line values, and to "normalizer". The latter is the
-    expression `finish` of s64, the sum of the expression `summand` over the line. In `summand`, "row_max" is the
-    maximum of a. If `store_summand`, the summand is stored as x.
+    It may use elements of the arrays, per-line values, and "normalizer", which is the value of `finish`. In `finish`,
+    s64 is the sum of `summand` over the line. In `summand`, "row_max" is the maximum of a. If `store_summand`, `result`
+    refers to the stored summand as x.
     """
 
     result: str
@@ -123,7 +123,8 @@ class LineSpec(NamedTuple):
     store_summand: bool = False
 
 
-_EDGE_MASKS = (("first", "lanes >= low"), ("last", "lanes < high"))  # edge vectors of a row, and masks of its lanes
+# first and last vectors of a row, with masks of their lanes
+_EDGE_MASKS = (("first", "lanes >= low"), ("last", "lanes < high"))
 
 
 def _load_source(arrays: Sequence[str], indent: int, at: str) -> str:
@@ -190,7 +191,7 @@ def _rows_source(
 def run_rows(
     name: str, arrays: Mapping[str, Any], y: Any, line: LineSpec, row_arrays: Mapping[str, Any] = MappingProxyType({})
 ) -> None:
-    """Compute the rows of `y`, along its last dimension, as `line` specifies; `row_arrays` have one element per row."""
+    """Compute the rows of `y` as specified by `line`. `row_arrays` have one element per row."""
     n = y.shape[-1]
     code = _rows_source(name, tuple(arrays), tuple(row_arrays), line, y.size <= MAX_SERIAL)
     pointers = [array_argument(x) for x in (*arrays.values(), *row_arrays.values())]
@@ -220,7 +221,7 @@ def _columns_source(name: str, arrays: tuple[str, ...], line: LineSpec, serial: 
 
 
 def run_columns(name: str, arrays: Mapping[str, Any], dim: int, y: Any, line: LineSpec) -> None:
-    """Compute `y` along another dimension, 16 adjacent lines at a time."""
+    """Compute the lines of `y` along `dim`, which is not the last dimension, 16 adjacent lines at a time."""
     code = _columns_source(name, tuple(arrays), line, y.size <= MAX_SERIAL)
     n, step = y.shape[dim], prod(y.shape[dim + 1 :]) // 16
     pointers = [array_argument(x) for x in arrays.values()]
@@ -250,7 +251,7 @@ def has_vector_columns(a: Any, dim: int) -> bool:
 
 
 def has_vector_rows(a: Any, dim: int) -> bool:
-    """Return whether lines of `a` along `dim` are rows long enough to vectorise."""
+    """Return whether `dim` is the last dimension of a contiguous array whose rows are long enough to vectorise."""
     return bool(
         dim == a.ndim - 1
         and a.shape[dim] >= MIN_ROW_LENGTH

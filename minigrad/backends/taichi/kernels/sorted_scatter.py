@@ -28,12 +28,12 @@ __all__ = ["scatter_by_sorting"]
 def scatter_by_sorting(step: str, y: Any, x: Any, b: Any, shape: tuple[int, ...], dim: int, error_flag: Any) -> None:
     """Scatter ("put") or scatter-add ("add") `x` to `y` at index `b` along `dim`; x and b broadcast to `shape`.
 
-    An index out of range is skipped, and `error_flag` is set.
+    Indices out of range are skipped, and set `error_flag`.
     """
     size = y.shape[dim]
     rest = [k for k in range(len(shape)) if k != dim]
     same_for_all_lines = all(n == 1 or b.shape[k] == 1 or not b.strides[k] for k, n in enumerate(b.shape) if k != dim)
-    if same_for_all_lines:  # the same index for every line
+    if same_for_all_lines:  # all lines have the same indices
         destinations = as_contiguous(b[tuple(slice(None) if k == dim else 0 for k in range(b.ndim))])
         x_steps = broadcast_strides(x, shape)
         x_stride, line_stride = x_steps[dim], 0
@@ -60,7 +60,7 @@ def scatter_by_sorting(step: str, y: Any, x: Any, b: Any, shape: tuple[int, ...]
 
 @arch_cache()
 def _compile_kernel(step: str, dtype: str, key: str, dims: int) -> Any:
-    """Compile the kernel that finds the segment of each element of y in the sorted keys, and reduces it."""
+    """Return the kernel that finds, for each element of y, its segment of the sorted keys, and reduces that segment."""
     name = "scatter_add" if step == "add" else "scatter"
     kind, each = source.TAICHI_NAMES[dtype], range(dims)
     update = f"ti.cast(s {'|' if dtype == 'bool' else '+'} x, ti.{kind})" if step == "add" else "x"

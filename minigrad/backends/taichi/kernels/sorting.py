@@ -1,8 +1,8 @@
-"""Stable sorting. nan sorts as the largest value.
+"""Stable sorting. NaN is ordered after all other values.
 
 A 32-bit key and its index are packed into a unique 64-bit int, a *pair*, which sorts by key. Short lines are merge
 sorted. Long lines are radix sorted in chunks, by the base-256 digits of their keys, and adjacent chunks are then
-merged. The output of a merge is split into independent pieces. Binary search finds the start of each in both inputs
+merged. The output of a merge is split into independent pieces, whose start in both inputs is found by binary search
 (merge path). 64-bit keys are sorted by their low halves and then, stably, by their high halves.
 """
 
@@ -22,19 +22,18 @@ from minigrad.core.dispatch import get_kernels, kernel
 
 __all__ = ["argsort_lines", "gather_lines"]
 
-RUN_LENGTH = 8  # pairs per run of the insertion sort
+RUN_LENGTH = 8  # number of pairs per run of the insertion sort
 MIN_RADIX_LENGTH = 512  # minimum length of a line for the radix sort
-CHUNK_LENGTH = 32768  # pairs per radix sort chunk: they fit in the cache
-MERGE_LENGTH = 8192  # pairs per merge task
-GPU_MERGE_LENGTH = 64  # pairs per piece of a merge by one GPU thread
+CHUNK_LENGTH = 32768  # number of pairs per radix sort chunk, which fits in the cache
+MERGE_LENGTH = 8192  # number of pairs per merge task
+GPU_MERGE_LENGTH = 64  # number of pairs that one GPU thread merges
 _MAX_PAIR, _INDEX_MASK = "ti.i64(9223372036854775807)", "ti.i64(4294967295)"
 
 
 def _float_key(bits: int, max_int: str, zero: str) -> str:
-    """Return an expression that maps floats to ints in the same order. It maps -0 to 0 rather than -1, and sorts nan
-    last."""
+    """Return an expression that maps floats to ints of the same order. It maps -0 to 0, and NaN to the largest int."""
     plain = f"ti.bit_cast(a, ti.i{bits})"
-    # flip all bits of negative floats except the sign; by arithmetic, since CUDA compilers miscompile `^` here
+    # Flip all bits of negative floats except the sign. CUDA compilers miscompile `^` here, so arithmetic is used.
     ordered = f"ti.select({plain} < 0, ti.i{bits}(-2) - {max_int} - {plain}, {plain})"
     return f"ti.select((a == a) == 0, {max_int}, ti.select({ordered} == -1, {zero}, {ordered}))"
 
@@ -60,7 +59,8 @@ def argsort_lines(a: Any, descending: bool = False) -> Any:
 
 
 def gather_lines(lines: Any, indices: Any) -> Any:
-    """Gather from each line at `indices`. (Uses the registry, because indexing itself sorts on a GPU.)"""
+    """Gather elements from each line at `indices`. The kernel is looked up in the registry, since the indexing module
+    itself sorts on a GPU."""
     return get_kernels("gather")[TAICHI](lines, indices, dim=1)
 
 
@@ -77,7 +77,7 @@ def _pair_indices(pairs: Any) -> Any:
 
 
 def _sort_pairs(pairs: Any) -> Any:
-    """Sort the lines of `pairs`, which are overwritten."""
+    """Return the sorted lines of `pairs`. The contents of `pairs` are overwritten."""
     lines, count = pairs.shape
     if count < 2:
         return pairs
@@ -121,7 +121,7 @@ _INSERT = """            pair = x_[k]
 
 @arch_cache()
 def _run_sort_kernel() -> Any:
-    """Compile the insertion sort of runs, one GPU thread per run."""
+    """Return the kernel that sorts runs by insertion, with one GPU thread per run."""
     code = f"""@ti.kernel
 def sort_runs_kernel(x_: {_PAIRS}, lines: ti.i32, runs: ti.i32, count: ti.i32):
     for i in range(lines * runs):
@@ -151,8 +151,8 @@ _PAIRS = source.array_annotation("int64")
 
 @arch_cache()
 def _merge_sort_kernel(serial: bool) -> Any:
-    """Compile the merge sort of short lines: runs are sorted by insertion, then merged back and forth between x and y.
-    After an odd number of rounds the result is in y."""
+    """Return the merge sort kernel for short lines. Runs are sorted by insertion, then merged back and forth between x
+    and y. After an odd number of rounds the result is in y."""
     code = f"""{_MERGE}@ti.kernel
 def merge_sort_kernel(x_: {_PAIRS}, y_: {_PAIRS}, lines: ti.i32, count: ti.i32):
 {source.SERIALIZE * serial}    for i in range(lines):
@@ -192,8 +192,8 @@ def scatter_digits(y: ti.template(), x: ti.template(), counts: ti.template(), lo
 
 @arch_cache()
 def _radix_sort_kernel(serial: bool) -> Any:
-    """Compile the LSD radix sort of the chunks of a line, by the four digits of the keys. Constant digits are
-    skipped."""
+    """Return the kernel that sorts each chunk of a line by LSD radix sort, over the four digits of the keys. Digits
+    that are equal in all keys are skipped."""
     code = f"""{_SCATTER_DIGITS}@ti.kernel
 def radix_sort_kernel(
     x_: {_PAIRS}, y_: {_PAIRS}, counts_: {source.array_annotation("int32")}, lines: ti.i32, chunks: ti.i32,
@@ -233,7 +233,8 @@ def radix_sort_kernel(
 
 @arch_cache()
 def _merge_kernel(serial: bool) -> Any:
-    """Compile the merge of adjacent sorted runs of `run` pairs from x to y. Each piece is within one pair of runs."""
+    """Return the kernel that merges adjacent sorted runs of `run` pairs from x into y. Each piece is within one pair of
+    runs."""
     code = f"""{_MERGE}@ti.kernel
 def merge_runs_kernel(
     y_: {_PAIRS}, x_: {_PAIRS}, lines: ti.i32, pieces: ti.i32, count: ti.i32, run: ti.i32, piece: ti.i32

@@ -1,10 +1,10 @@
-"""Singular value decomposition by one-sided Jacobi rotations of pairs of rows, until all are orthogonal: Hestenes 1958;
-Golub, Van Loan, "Matrix Computations", 8.6.3.
+"""Singular value decomposition by one-sided Jacobi rotations (Hestenes 1958; Golub, Van Loan, "Matrix Computations",
+8.6.3).
 
-The rotations also apply to an identity matrix appended to the rows. At the end, the norms of the rows are the singular
-values, their directions are the singular vectors on one side, and the rotated identity contains those on the other
-side. The number of rows is the smaller size of the matrix. Each thread processes one matrix, in float64, scaled to
-elements up to 1 so that squares do not overflow.
+Pairs of rows are rotated until all rows are orthogonal. The rotations also apply to an identity matrix appended to the
+rows. At the end, the norms of the rows are the singular values, the normalised rows are the singular vectors of one
+side, and the rotated identity contains the singular vectors of the other side. The number of rows is the smaller size
+of the matrix. Each thread processes one matrix, in float64, scaled to elements up to 1 so that squares do not overflow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from minigrad.core.errors import LinAlgError
 
 __all__: list[str] = []
 
-MAX_SWEEPS = 60  # maximum sweeps over all pairs: ten suffice, unless rows are almost equal
+MAX_SWEEPS = 60  # maximum number of sweeps over all pairs; ten suffice unless rows are almost equal
 
 # Each row of y has `size` elements of the matrix, then `count` of the identity. The norms are written to s.
 _ROTATE = """        start = t * count * (size + count)
@@ -73,7 +73,7 @@ _SORT = """        for p in range(count):
                     y_[start + p * width + j] = y_[start + best * width + j]
                     y_[start + best * width + j] = saved
 """
-# A zero row has no direction: replace it by an axis, orthogonalised against the previous rows (Gram-Schmidt).
+# A zero row is replaced by a coordinate axis that is orthogonalised against the previous rows (Gram-Schmidt).
 _COMPLETE_BASIS = """        for p in range(count):
             length, axis = s_[t * count + p], 0
             for _ in range(size):

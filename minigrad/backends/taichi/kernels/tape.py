@@ -1,4 +1,4 @@
-"""A scalar graph as a single kernel: a loop over runs of nodes of the same kind, with an inner loop for each kind.
+"""Kernels that execute a scalar graph by a loop over runs of nodes of the same kind, with an inner loop for each kind.
 
 One core computes a single sample. Many samples are distributed over the cores in chunks of `CHUNK`. A core processes a
 chunk in blocks of `BLOCK` samples, in its own rows, which stay in its cache for any number of samples; the backward
@@ -48,8 +48,7 @@ _SIZE_NAMES = {
 }
 
 Kind = tuple[str, int, str, tuple[str | None, ...], tuple[bool, ...]]
-"""The name of the operation, the number of rows that it reads, its snippet, a gradient snippet per row, and which rows
-are shared."""
+"""Operation name, number of rows read, expression, gradient expression of each row, and flags of the shared rows."""
 
 
 @kernel("tape_forward", TAICHI)
@@ -78,8 +77,8 @@ def tape_batch(value: Any, columns: Any, *, program: Any, out: Any = None) -> An
 
 @kernel("tape_batch_backward", TAICHI)
 def tape_batch_backward(value: Any, columns: Any, seeds: Any, *, program: Any, out: Any = None) -> Any:
-    """Compute the gradients of the leaves, summed over samples, from those of the outputs. The rows are those of
-    `value`."""
+    """Compute the gradients of the leaves, summed over samples, from `seeds`, the gradients of the outputs. The rows of
+    `out` correspond to those of `value`."""
     sums = empty((-(-columns.shape[1] // CHUNK), len(out)), np.float64)
     sums.view(np.ndarray).fill(0.0)
     shared_arguments = (value, program.operands, program.runs, columns, program.outputs, _rows(program), program.fed)
@@ -141,7 +140,8 @@ def _snippet_function(name: str) -> str:
 
 
 def _chunk_loop(kinds: tuple[Kind, ...], is_backward: bool) -> str:
-    """Generate the parallel loop over chunks of samples, in which each core processes its chunks by blocks."""
+    """Return the source of the parallel loop over chunks of samples, in which each core processes its chunks by
+    blocks."""
     block = f"""first_sample = block * {BLOCK}
 samples = ti.min({BLOCK}, count - first_sample)
 for k in range(count_fed):
@@ -181,8 +181,8 @@ for k in range(count_outputs):
 
 
 def _run_loop(kinds: tuple[Kind, ...], name: str, rows: str, grads: str) -> str:
-    """Generate the loop over runs. `rows` and `grads` are the names of a block's arrays, or empty for a single
-    sample."""
+    """Return the source of the loop over runs. `rows` and `grads` are the names of a block's arrays, or empty for a
+    single sample."""
     is_backward = name == "tape_backward"
     body = "".join(f"{x} = runs[4 * run + {k}]\n" for k, x in enumerate(("kind", "first", "nodes", "operand_start")))
     for kind_index, kind in enumerate(kinds):
@@ -198,7 +198,7 @@ def _run_loop(kinds: tuple[Kind, ...], name: str, rows: str, grads: str) -> str:
 def _operand_lines(
     kind: Kind, expression: str, extra_slots: Sequence[int], is_batched: bool
 ) -> tuple[list[str], list[str], list[str]]:
-    """Generate three groups of lines, which locate the rows of a node, load shared values, and load the values of a
+    """Return three groups of source lines, which compute row offsets, load shared values, and load the values of a
     sample."""
     _, row_count, _, _, shared = kind
     named_slots = [k for k in range(row_count) if re.search(rf"\b{LETTERS[k]}\b", expression)]
@@ -217,7 +217,7 @@ def _operand_lines(
 
 
 def _forward_lines(kind: Kind, rows: str) -> str:
-    """Generate the forward computation of a node."""
+    """Return the source lines that compute the value of a node."""
     offset_lines, shared_loads, sample_loads = _operand_lines(kind, kind[2], (), bool(rows))
     expression = cast_literals(kind[2], "f64")
     if not rows:
@@ -227,7 +227,7 @@ def _forward_lines(kind: Kind, rows: str) -> str:
 
 
 def _backward_lines(kind: Kind, rows: str, grads: str) -> str:
-    """Generate the gradients of the operands of a node."""
+    """Return the source lines that compute the gradients of a node's operands."""
     _, _, _, rules, shared = kind
     rule_by_slot = {k: rule for k, rule in enumerate(rules) if rule is not None}
     expression = " ".join(rule_by_slot.values())

@@ -1,5 +1,4 @@
-"""Arrays whose operators run Taichi kernels. Their shapes, strides and views are NumPy's; their memory is pooled
-blocks.
+"""Arrays whose operators run Taichi kernels. They are NumPy arrays whose memory is allocated from a pool of blocks.
 
 On the device ``cpu`` a block is host memory, aligned to 64 bytes and a multiple of that size, so that kernels may load
 vectors of sixteen elements; `buffers` defines the blocks of GPUs. A block returns to its pool when no array uses it.
@@ -54,7 +53,7 @@ CACHE_LINE = 64  # bytes of a cache line, and of a vector of sixteen float32
 
 
 class PoolBlock(np.ndarray):
-    """Bytes that return to the pool when no array references them."""
+    """Block of memory that is returned to the pool when no array references it."""
 
     address = 0
 
@@ -71,7 +70,7 @@ def block_of(array: Any) -> Any:
 
 
 class Pool:
-    """Free memory, by size.
+    """Pool of free memory blocks, indexed by size.
 
     The pool uses no lock, since garbage collection may free blocks at any point of any thread. Each update is a single
     statement without a call, during which Python neither switches threads nor collects garbage.
@@ -79,7 +78,8 @@ class Pool:
 
     def __init__(self, limit: int = 1 << 28) -> None:
         self.limit = limit
-        self.free_bytes = self.used_bytes = self.peak_bytes = 0  # bytes: free in the pool, in use, maximum in use
+        # numbers of bytes: free in the pool, in use, and the peak in use
+        self.free_bytes = self.used_bytes = self.peak_bytes = 0
         self._free: dict[int, list[Any]] = {}
 
     @property
@@ -106,19 +106,19 @@ class Pool:
         return power if count > power * 3 // 4 else power * 3 // 4
 
     def allocate_entry(self, size: int) -> Any:
-        """Return free memory of that size, or allocate it."""
+        """Return a free block of `size` bytes from the pool, or allocate one."""
         try:
             entry = self._free[size].pop()
             self.free_bytes -= size
         except (KeyError, IndexError):  # no free memory of this size
             entry = allocate_with_retry(lambda: self.create_entry(size), size, self, self.device)
         self.used_bytes += size
-        if self.used_bytes > self.peak_bytes:  # without max(): a call may switch threads
+        if self.used_bytes > self.peak_bytes:  # max() is not used, since a call may switch threads
             self.peak_bytes = self.used_bytes
         return entry
 
     def create_entry(self, size: int) -> Any:
-        """Allocate memory, and return its owner and its address."""
+        """Allocate `size` bytes. Return the array that owns them, and their address."""
         return aligned_memory(size)
 
     def release(self, entry: Any, size: int) -> None:
@@ -138,7 +138,7 @@ class Pool:
 
 
 def aligned_memory(size: int) -> tuple[Any, int]:
-    """Allocate bytes that are aligned to a cache line, and return them with their address."""
+    """Allocate `size` bytes that are aligned to a cache line. Return them and their address."""
     raw = np.empty(size + CACHE_LINE, np.uint8)
     address = raw.ctypes.data
     start = -address % CACHE_LINE
@@ -156,7 +156,7 @@ class TaichiArray(np.ndarray):
     """An array whose operators dispatch to the registered operations on its device, `device_name`."""
 
     device_name = ""
-    address = 0  # the data address if `empty` allocated the array; 0 for views, which compute it
+    address = 0  # address of the data if `empty` allocated the array, otherwise 0
     __array_priority__ = 100.0
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> NoReturn:
@@ -207,22 +207,22 @@ class CpuArray(TaichiArray):
 
 
 class Target(NamedTuple):
-    """The types and functions for arrays of one architecture."""
+    """Types and functions for the arrays of one architecture."""
 
     array: type[TaichiArray]
     pool: Any
     from_numpy: Callable[[Any, Any], Any]
-    """Copies a NumPy array into such an array."""
+    """Function that copies a NumPy array to an array of this type."""
     to_numpy: Callable[[Any], Any]
-    """Returns the elements of such an array as a NumPy array."""
+    """Function that returns the elements of an array as a NumPy array."""
     block: type[PoolBlock] = PoolBlock
-    """The type of the arrays' memory."""
+    """Type of the memory blocks."""
     lacks_float64: bool = False
     """Whether float64 is unsupported, so that kernels use float32 in its place."""
 
 
 class _RecorderState(threading.local):
-    """State of the current thread."""
+    """Launch recorder of the current thread."""
 
     recording: Any = None  # the recorder of a step's launches; see `recording`
 
@@ -231,7 +231,7 @@ _recorder_state = _RecorderState()
 
 
 def current_recorder() -> Any:
-    """Return the recorder of this thread's launches, None if there is none."""
+    """Return the launch recorder of this thread, or None."""
     return _recorder_state.recording
 
 
@@ -282,13 +282,12 @@ target = CPU
 
 
 def set_target(new: Target) -> None:
-    """Make `create_entry` the architecture of new arrays."""
+    """Set the target of new arrays."""
     global target
     target = new
 
 
 def current_target() -> Target:
-    """Return the current target."""
     return target
 
 
@@ -315,8 +314,8 @@ def reshape_owned(array: Any, shape: tuple[int, ...]) -> Any:
 
 
 def owned_bytes(view: Any) -> int:
-    """Return the size in bytes of the array, allocated by `empty` in full cache lines, of which `view` is a view; else
-    0."""
+    """Return the size in bytes of the base array of `view`, or 0 if `empty` did not allocate it. `empty` allocates full
+    cache lines."""
     base = view.base
     return base.nbytes if base.__class__ is CpuArray and base.address else 0
 

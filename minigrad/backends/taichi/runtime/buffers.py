@@ -1,4 +1,4 @@
-"""Arrays on a GPU: NumPy shapes and strides over host memory that stays empty until elements are read.
+"""Arrays on a GPU. Their shapes and strides refer to host memory, which stays empty until elements are read.
 
 A *block* is a buffer on the GPU and host memory of the same size, initially untouched. An array is a NumPy array over
 the host memory, so that views are NumPy views; its offset there is also its offset in the buffer. The elements of a
@@ -35,7 +35,7 @@ from minigrad.core.storage import add_transfer
 
 __all__ = ["ARRAYS", "POOLS", "GpuArray", "GpuBlock", "copy_from_numpy", "copy_to_numpy"]
 
-# The host memory is passed as an address, and the other array as a buffer. Both are named like external arrays.
+# One argument is an address in host memory, the other a buffer. Both are declared as external arrays.
 _COPY = """@ti.kernel
 def {name}_kernel(y_: {words}, x_: {words}, count: ti.i32):
     for i in range(count):
@@ -43,14 +43,14 @@ def {name}_kernel(y_: {words}, x_: {words}, count: ti.i32):
 """
 
 
-LARGE_BUFFER = 1 << 33  # minimum bytes of a buffer that is copied in words of eight bytes
+LARGE_BUFFER = 1 << 33  # minimum size in bytes of a buffer that is copied in words of eight bytes
 _OUT_OF_MEMORY = re.compile("out.of.memory|allocate_memory", re.IGNORECASE)  # out-of-memory errors of CUDA and Vulkan
 _EMPTY_KERNEL = Kernel("nothing", "@ti.kernel\ndef nothing_kernel(n: ti.i32):\n    pass\n", "i")
 _context_state = threading.local()  # the program whose context is current in this thread
 
 
 def _make_context_current(program: Any) -> None:
-    """Make the GPU context current in this thread. Launches do this themselves; allocations and copies do not."""
+    """Make the program's GPU context current in this thread, as launches do, unlike allocations and copies."""
     if getattr(_context_state, "program", None) is not program:
         _EMPTY_KERNEL.launch_unobserved(0)
         _context_state.program = program
@@ -71,7 +71,7 @@ class DeviceBuffer:
     __slots__ = ("_program", "_taichi_state", "raw")
 
     def __init__(self, size: int) -> None:
-        self._taichi_state = driver.ensure_started()  # a reference, since module globals are cleared at exit
+        self._taichi_state = driver.ensure_started()  # keep a reference, since module globals are cleared at exit
         ti, self._program = self._taichi_state.ti, self._taichi_state.program
         debug = ti._lib.core.DebugInfo("")
         kind, word = (ti.i32, 4) if size < LARGE_BUFFER else (ti.i64, 8)
@@ -109,7 +109,7 @@ _LOST_MESSAGE = (
 
 
 class GpuArray(TaichiArray):
-    """An array whose elements are in a buffer on the GPU. Reading them downloads them."""
+    """Array whose elements are stored in a GPU buffer, and downloaded when the host reads them."""
 
     item, tolist, tobytes = _on_host("item"), _on_host("tolist"), _on_host("tobytes")
     __bool__, __int__, __float__, __repr__ = (
@@ -136,13 +136,13 @@ class _HostMemory(np.ndarray):
 
 
 class GpuBlock(PoolBlock):
-    """Bytes on the GPU, and host memory, which provides the addresses of the arrays in the block."""
+    """Memory block that consists of a GPU buffer and host memory. Arrays in the block have addresses in host memory."""
 
     pool: Any = None
-    requested_bytes = 0  # the requested bytes, which are copied
+    requested_bytes = 0  # number of requested bytes, which are copied
     on_device = False  # whether the buffer is up to date
     on_host = False  # whether the host memory is up to date
-    is_lost = False  # whether neither is
+    is_lost = False  # whether neither copy is up to date
     is_uploading = False  # whether the elements are being uploaded
 
     def __del__(self) -> None:
@@ -155,11 +155,11 @@ class GpuBlock(PoolBlock):
         return cast(Any, self.base).buffer
 
     def _transfer(self, up: bool) -> None:
-        """Copy the elements to the buffer or from it.
+        """Copy the elements to the GPU if `up`, otherwise to the host.
 
         A Taichi kernel copies words of four bytes, or of eight for large blocks. On CUDA the driver copies instead,
-        since such a kernel would upload the host memory before it runs and download it afterwards, for either
-        direction: a download of 43 MB took 27 ms with the kernel, and takes 4 ms with the driver.
+        since a kernel would transfer the host memory in both directions: a download of 43 MB took 27 ms with the
+        kernel, and takes 4 ms with the driver.
         """
         notify_host_access("copies")
         if driver.arch() == "cuda":
@@ -191,7 +191,8 @@ class GpuBlock(PoolBlock):
         )
 
     def upload(self) -> None:
-        """Upload the elements if necessary. A block that was never written to is uninitialised."""
+        """Upload the elements if the buffer is not up to date. A block that was never written to stays
+        uninitialised."""
         with lock:
             if self.is_uploading:  # the copy kernel calls this method; other threads wait for the lock
                 return
@@ -221,8 +222,8 @@ class GpuBlock(PoolBlock):
 
 
 def _mark_lost() -> None:
-    """Mark blocks after a restart of Taichi. Elements that were only in buffers are lost; others are uploaded again on
-    use."""
+    """Mark all blocks as absent from the GPU after a restart of Taichi. Elements that were only in buffers are lost;
+    others are uploaded again on use."""
     for x in gc.get_objects():
         if issubclass(type(x), GpuBlock) and x.address:
             x.is_lost = x.on_device and not x.on_host
@@ -233,7 +234,7 @@ driver.on_restart(_mark_lost)
 
 
 class GpuPool(Pool):
-    """Free buffers, by size."""
+    """Pool of free GPU buffers, indexed by size."""
 
     @property
     def device(self) -> str:
@@ -275,7 +276,7 @@ POOLS: Any = {name: GpuPool(1 << 62) for name in driver.GPUS}  # limited only by
 
 
 def copy_from_numpy(array: Any, empty: Any) -> Any:
-    """Copy a NumPy array to an array on the GPU, uploaded when a kernel first reads it."""
+    """Copy a NumPy array to a GPU array. The elements are uploaded when a kernel first reads them."""
     notify_host_access("writes")
     out = empty(array.shape, array.dtype)
     np.copyto(out.view(np.ndarray), array)

@@ -16,7 +16,7 @@ _clear_functions: list[Callable[[], object]] = []  # functions that clear the ca
 
 
 def arch_cache(maxsize: int | None = None) -> Callable[[Callable[..., T]], _lru_cache_wrapper[T]]:
-    """Return `functools.lru_cache` for results that depend on the current architecture."""
+    """Return a `functools.lru_cache` decorator whose cache is cleared when the architecture changes."""
 
     def wrap(function: Callable[..., T]) -> _lru_cache_wrapper[T]:
         cached_function = lru_cache(maxsize)(function)
@@ -27,14 +27,13 @@ def arch_cache(maxsize: int | None = None) -> Callable[[Callable[..., T]], _lru_
 
 
 class ArchDict(dict[Any, Any]):
-    """A dict of results that depend on the current architecture."""
+    """Dictionary that is cleared when the architecture changes."""
 
     def __init__(self) -> None:
         _clear_functions.append(self.clear)
 
 
 def clear_caches() -> None:
-    """Clear all caches."""
     for clear in _clear_functions:
         clear()
 

@@ -34,7 +34,7 @@ MAX_SLOTS = 256
 
 
 class _ErrorSlots:
-    """The error slots of a thread, in one block of memory: all slots, and those not read since a launch."""
+    """Error slots of one thread, in one block of memory. `unread` contains the slots not read since a launch."""
 
     def __init__(self) -> None:
         self.memory: Any = empty((MAX_SLOTS,), np.int32)
@@ -57,7 +57,8 @@ class _ErrorSlots:
 
 
 class _SlotState(threading.local):
-    """The slots of this thread, replaced as one object, since Ctrl-C may interrupt between any two statements."""
+    """Error slots of the current thread. They are replaced as one object, since Ctrl-C may interrupt between any two
+    statements."""
 
     slots: _ErrorSlots | None = None
 
@@ -66,7 +67,7 @@ _slot_state = _SlotState()
 
 
 def error_slot(kind: type[Exception], text: str, *args: Any) -> Any:
-    """Return the slot for an error: an exception of this `kind`, its `text` formatted with `args`."""
+    """Return the slot of an error, an exception of type `kind` with the message `text` formatted with `args`."""
     slots = _slot_state.slots
     if slots is None or not slots.is_alive:
         slots = _slot_state.slots = _ErrorSlots()
@@ -88,7 +89,7 @@ def is_current_slot(slot: Any, kind: type[Exception], text: str, *args: Any) -> 
 
 
 def check_slot(slot: Any, kind: type[Exception], text: str, *args: Any) -> None:
-    """Raise the error of a slot if a kernel has reported it and the slot can be read."""
+    """Raise the error of a slot in host memory if a kernel has reported it."""
     if arrays.current_recorder() is not None:
         arrays.current_recorder().on_check(slot, kind, text, *args)
     if slot.__class__ is CpuArray and slot.item():
@@ -97,7 +98,7 @@ def check_slot(slot: Any, kind: type[Exception], text: str, *args: Any) -> None:
 
 
 def check_slots() -> None:
-    """Raise the error of any slot of this thread that a kernel has reported."""
+    """Raise the first error that a kernel has reported in a slot of this thread."""
     slots = _slot_state.slots
     if slots is None or not slots.unread:
         return
@@ -128,11 +129,11 @@ def clear_errors() -> None:
 def check_index(
     index: Any, size: int, kind: type[Exception], text: str, *args: Any, allowed: int | None = None
 ) -> None:
-    """If the host has the elements of `index`, raise at once for one outside [0, size) and other than `allowed`."""
+    """Raise the error now if the host has the indices and one is outside [0, size) and not `allowed`."""
     check_elements(index, lambda numbers: ((numbers < 0) | (numbers >= size)) & (numbers != allowed), kind, text, *args)
 
 
 def check_elements(x: Any, is_wrong: Callable[[Any], Any], kind: type[Exception], text: str, *args: Any) -> None:
-    """If the host has the elements of a GPU array, raise at once for one for which `is_wrong` is true."""
+    """Raise the error now if the host has the elements of a GPU array and `is_wrong` is true for any of these."""
     if x.__class__ is not CpuArray and block_of(x).on_host and is_wrong(x.view(np.ndarray)).any():
         raise kind(text.format(*args))

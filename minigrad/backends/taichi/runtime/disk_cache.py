@@ -15,7 +15,7 @@ from minigrad.core.errors import DeviceError
 __all__ = ["ensure_cache_home", "remove_temporary_folders", "use_cache_folder"]
 
 FOLDER_VARIABLE = "TI_OFFLINE_CACHE_FILE_PATH"
-STALE_LOCK_SECONDS = 60  # seconds after which a lock is stale: Taichi keeps it for a much shorter time
+STALE_LOCK_SECONDS = 60  # age at which a lock is stale; Taichi holds it for a much shorter time
 _temporary_folders: list[
     tempfile.TemporaryDirectory[str]
 ] = []  # temporary folders used because the configured folder is not writable
@@ -70,7 +70,7 @@ def _remove_stale_lock(lock: str) -> None:
 
 
 def _create_temporary_folder(location: str) -> str:
-    """Return a temporary folder, with a warning. Raises DeviceError if it cannot be created."""
+    """Create a temporary folder, warn the user, and return its path. Raises DeviceError if it cannot be created."""
     try:
         temporary_folder = tempfile.TemporaryDirectory()
     except OSError as error:

@@ -46,12 +46,12 @@ MAX_SERIAL_ITERATIONS = 1 << 14
 _ARCH_NAMES = {"x64": "cpu", "arm64": "cpu"}
 
 _is_forked = False
-_change_callbacks: list[Callable[[], None]] = []  # callbacks for another architecture
-_restart_callbacks: list[Callable[[], None]] = []  # callbacks for another program
+_change_callbacks: list[Callable[[], None]] = []  # called when the architecture changes
+_restart_callbacks: list[Callable[[], None]] = []  # called when Taichi has restarted
 
 
 class _TaichiState:
-    """Taichi's module, minigrad's name for its architecture, its runtime and its program.
+    """State of Taichi: its module, minigrad's name of its architecture, its runtime and its program.
 
     Each start of Taichi, by minigrad or the user, creates a new program and clears the previous runtime.
     """
@@ -135,17 +135,17 @@ def start(requested_arch: str | None = None) -> Any:
 def _import_taichi() -> Any:
     """Import Taichi without its banner, and without warnings about its sources on newer versions of Python."""
     os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
-    os.environ.setdefault("TI_SKIP_VERSION_CHECK", "ON")  # otherwise it contacts a server once a day
+    os.environ.setdefault("TI_SKIP_VERSION_CHECK", "ON")  # otherwise Taichi contacts a server once a day
     ensure_cache_home()
-    os.environ.setdefault("TI_ENABLE_PYBUF", "0")  # otherwise it prints a notice in notebooks
+    os.environ.setdefault("TI_ENABLE_PYBUF", "0")  # otherwise Taichi prints a notice in notebooks
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
-        warnings.simplefilter("ignore", DeprecationWarning)  # the category in Python 3.11
+        warnings.simplefilter("ignore", DeprecationWarning)  # the warnings have this category in Python 3.11
         return import_package("taichi", "kernels of Taichi")
 
 
 def _running_arch(ti: Any) -> str:
-    """Return the architecture that Taichi runs on, whether minigrad or the user started it; "" if it does not run."""
+    """Return the architecture on which Taichi runs, or "" if it does not run. The user may have started it."""
     if ti.lang.impl.get_runtime().prog is None:
         return ""
     name = ti.lang.impl.current_cfg().arch.name
@@ -166,7 +166,7 @@ def _init_taichi(ti: Any, requested_arch: str) -> None:
             log_level="error" if requested_arch == "cpu" else "critical",
         )
         core = ti.lang.impl.get_runtime()
-        core.materialize()  # only the thread that started it may do so
+        core.materialize()  # only the thread that started Taichi may do this
         state.own_program = core.prog
 
 
@@ -210,7 +210,7 @@ def _has_cuda_gpu() -> bool:
 
 @contextlib.contextmanager
 def _preserve_float_state() -> Iterator[None]:
-    """Return a context that preserves this thread's floating-point state: starting Taichi makes its thread flush
+    """Return a context that preserves this thread's floating-point state. Starting Taichi makes the thread flush
     denormals to 0, also in NumPy. Taichi's own threads still flush them, so only serial loops preserve denormals."""
     c = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
     saved = ctypes.create_string_buffer(64)  # sizeof(fenv_t) is at most 32
@@ -261,7 +261,7 @@ def check_serial_iterations(name: str, count: int) -> None:
 
 @contextlib.contextmanager
 def user_kernels(name: str) -> Iterator[None]:
-    """Return a context for user-defined Taichi kernels: Taichi is started and locked."""
+    """Return a context in which Taichi runs on device `name` and is locked, for user-defined kernels."""
     start(name)
     with lock:
         yield

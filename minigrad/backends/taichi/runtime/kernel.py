@@ -28,11 +28,11 @@ from minigrad.core.symbolic import concrete
 
 __all__ = ["Kernel", "element_bytes", "get_kernel", "observe_calls", "observe_launches", "transform_for_gpu"]
 
-_COMPILER_OPTIONS = {"real_matrix_scalarize": False, "fast_math": False}  # compiler options of our kernels only
+_COMPILER_OPTIONS = {"real_matrix_scalarize": False, "fast_math": False}  # compiler options of minigrad's kernels only
 
 _listeners: list[Callable[[Kernel, tuple[Any, ...]], None]] = []  # callbacks for launches
 _compiled_kernels: list[Kernel] = []  # kernels that are compiled
-_kernel_cache: dict[Any, Kernel] = {}  # by name, source and kinds of arguments
+_kernel_cache: dict[Any, Kernel] = {}  # kernels by name, source and kinds of arguments
 
 
 def _reset_kernels() -> None:
@@ -103,7 +103,7 @@ class Kernel:
 
     @property
     def compiled_source(self) -> str:
-        """The source as it was compiled: transformed for a GPU, and on `cpu` with other divisions, see
+        """The compiled source, which is transformed for a GPU. On `cpu` only its divisions differ, see
         `transform_for_cpu`."""
         return (self._transformed or transform_for_gpu(self.source)).source if state.arch in GPUS else self.source
 
@@ -171,7 +171,7 @@ def _node_position(context: Any, node: Any) -> str:
 
 @contextlib.contextmanager
 def _compiler_options(ti: Any, extra_options: dict[str, bool]) -> Iterator[None]:
-    """Return a context in which Taichi compiles with our options, even if the user started it with others."""
+    """Return a context in which Taichi compiles with minigrad's options, even if the user started it with others."""
     config, core = ti.lang.impl.current_cfg(), state.core
     options = {**_COMPILER_OPTIONS, "real_matrix_scalarize": state.arch in NO_FLOAT64, **extra_options}
     before, default_float = {name: getattr(config, name) for name in options}, core.default_fp
@@ -196,7 +196,8 @@ def observe_launches(listener: Callable[[Kernel], None]) -> contextlib.AbstractC
 
 @contextlib.contextmanager
 def observe_calls(listener: Callable[[Kernel, tuple[Any, ...]], None]) -> Iterator[None]:
-    """Like `observe_launches`, but also pass the arguments, whose scalars may be traced."""
+    """Return a context like that of `observe_launches`, but also pass the arguments to `listener`. Scalars may be
+    symbolic."""
     thread = threading.get_ident()
 
     def notify(kernel: Kernel, args: tuple[Any, ...]) -> None:
@@ -230,7 +231,7 @@ def _numpy_dtype(dtype: Any) -> Any:
 
 
 def element_bytes(element: str) -> int:
-    """Return the bytes of an array element: 4 for "f32", 64 for "f32*16"."""
+    """Return the size in bytes of an array element, such as 4 for "f32" and 64 for "f32*16"."""
     kind, _, count = element.partition("*")
     return np.dtype(DTYPE_NAMES[kind]).itemsize * int(count or 1)
 
@@ -238,4 +239,4 @@ def element_bytes(element: str) -> int:
 @functools.cache
 def get_kernel(name: str, source: str, kinds: str) -> Kernel:
     """Return the kernel of a source, compiled at its first launch."""
-    return _kernel_cache.setdefault((name, source, kinds), Kernel(name, source, kinds))  # one for all threads
+    return _kernel_cache.setdefault((name, source, kinds), Kernel(name, source, kinds))  # all threads share one kernel

@@ -38,10 +38,10 @@ __all__ = [
 
 
 class Region(NamedTuple):
-    """A memory region: its kind of owner, its address in this run, its size in bytes, and the object that owns the
-    memory.
+    """Memory region that kernels use, with its kind of owner, its address in this run and its size in bytes.
 
-    `owner` is an index for memory from the pool, and "fixed" for memory that persists.
+    `owner` is the index of the allocation for memory from the pool, and "fixed" for memory that persists. `memory` is
+    the object that owns the memory.
     """
 
     owner: Any
@@ -51,7 +51,7 @@ class Region(NamedTuple):
 
 
 class ArrayArgument(NamedTuple):
-    """An array argument of a kernel: a byte offset in a region, and the number of elements and bytes passed."""
+    """Array argument of a kernel, as a byte offset in a memory region and the number of elements and bytes."""
 
     region: Region
     offset: int
@@ -60,7 +60,7 @@ class ArrayArgument(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """A kernel, its arguments (arrays, and scalars, which may be traced), and the calls that it belongs to."""
+    """Launch of a kernel, with its arguments and the calls that it belongs to. Scalar arguments may be symbolic."""
 
     kernel: Kernel
     args: tuple[Any, ...]
@@ -68,7 +68,7 @@ class Launch(NamedTuple):
 
 
 class LaunchRecording:
-    """A recorded run. `regions` are memory regions that existed before it."""
+    """Recorder of the launches of a run. `regions` are the memory regions that existed before the run."""
 
     def __init__(self, regions: Iterable[Region]) -> None:
         self.launches: list[Launch] = []
@@ -108,7 +108,6 @@ class LaunchRecording:
         return self.region_of(address)
 
     def on_launch(self, kernel: Kernel, args: tuple[Any, ...]) -> None:
-        """Record a kernel launch."""
         arguments = []
         for kind, x in zip(kernel.kinds, args, strict=True):
             if kind not in "ahp":
@@ -144,8 +143,8 @@ class LaunchRecording:
 
 
 def layout_of(array: Any) -> tuple[int, bool]:
-    """Return the properties that determine which kernels can use an array: its offset in a cache line, and whether its
-    last cache line may be read entirely, as is always the case in a GPU buffer."""
+    """Return the offset of an array in a cache line, and whether its last cache line may be read entirely. They
+    determine which kernels can use the array. The second is always true in a GPU buffer."""
     address = array.address or array.__array_interface__["data"][0]
     if array.__class__ is not arrays.CpuArray:
         return address % arrays.CACHE_LINE, True
@@ -153,7 +152,7 @@ def layout_of(array: Any) -> tuple[int, bool]:
 
 
 def align(array: Any) -> Any:
-    """Return a contiguous array, or a copy of it, that starts at a cache line and owns its last cache line entirely. On
+    """Return a contiguous array, or a copy if it does not start at a cache line or own its last cache line entirely. On
     a GPU, upload the array and return it."""
     if array.__class__ is not arrays.CpuArray:
         block_of(array).upload()
@@ -177,7 +176,7 @@ def can_launch(device: str) -> bool:
 
 @contextlib.contextmanager
 def record_launches(device: str, regions: Sequence[tuple[Any, int, int, Any]]) -> Iterator[LaunchRecording]:
-    """Return a context that records this thread's launches on `device`; `regions` are regions known before it."""
+    """Return a context that records this thread's launches on `device`. `regions` are existing memory regions."""
     recording = LaunchRecording([Region(*region) for region in regions])
     for _, _, _, memory in regions if device != "cpu" else ():
         if block_of(memory) is not None:

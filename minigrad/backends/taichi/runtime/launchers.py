@@ -17,7 +17,8 @@ __all__ = ["buffer_launcher", "launcher"]
 def launcher(kinds: str) -> Any:
     """Return a factory of functions that launch with arguments of these kinds.
 
-    The function keeps its context and sets only arguments that changed: setting an array takes a microsecond.
+    A launch function reuses its context and sets only arguments that changed, since setting an array takes a
+    microsecond.
     """
     changed = "            if x{k} != k{k}:\n"
     changed += "                k{k} = None\n                {set}\n                k{k} = x{k}\n"
@@ -42,7 +43,8 @@ def launcher(kinds: str) -> Any:
 
 @functools.cache
 def buffer_launcher(kinds: str, sizes: tuple[int, ...], written: tuple[bool, ...]) -> Any:
-    """Like `launcher`, for buffers with offsets: upload them before the launch, and mark written ones after it."""
+    """Like `launcher`, for GPU buffers with offsets. The function uploads buffers before the launch, and marks those
+    that the kernel has written."""
     before, sets, after, position, array = "", "", "", 0, 0
     for k, kind in enumerate(kinds):
         if kind == "a":

@@ -12,7 +12,7 @@ from typing import Any
 __all__ = ["lock", "mute_stdout", "parse"]
 
 lock = RLock()
-"""Acquired while Taichi starts, compiles, launches or allocates GPU memory, since there is one Taichi program per
+"""Lock held while Taichi starts, compiles, launches or allocates GPU memory, since there is one Taichi program per
 process."""
 
 

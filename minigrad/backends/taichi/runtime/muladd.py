@@ -1,4 +1,4 @@
-"""Source lines for fused multiply-add, through muladd.ll on platforms that it supports, otherwise as two operations."""
+"""Source lines for fused multiply-add. They call muladd.ll where it is supported, and otherwise use two operations."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ _TI = {"float32": "f32", "float64": "f64"}
 
 
 def fma_line(total: str, vector: str, scalar: str, dtype: str, fused: bool = FUSED) -> str:
-    """Return the line that adds a vector times a scalar to a total, all names of variables."""
+    """Return the source line for ``total += vector * scalar``. The arguments are names of variables."""
     return f"muladd.{_TI[dtype]}({total}, {scalar}, {vector})" if fused else f"{total} += {vector} * {scalar}"
 
 
 def fma_vectors_line(totals: str, a: str, b: str, dtype: str, fused: bool = FUSED) -> str:
-    """Return the line that adds the elementwise product of two vectors to totals."""
+    """Return the source line that adds the elementwise product of the vectors `a` and `b` to `totals`."""
     return f"muladd.{_TI[dtype]}_vectors({totals}, {a}, {b})" if fused else f"{totals} += {a} * {b}"
 
 
 def sum_line(total: str, totals: str, dtype: str) -> str:
-    """Return the line that assigns the sum of a vector's elements to an existing variable."""
+    """Return the source line that assigns the sum of the elements of `totals` to the existing variable `total`."""
     return f"muladd.{_TI[dtype]}_sum({total}, {totals})" if FUSED else f"{total} = {totals}.sum()"
 
 
 def horner(coefficients: Sequence[float], x: str) -> str:
-    """Return a polynomial in `x` as an expression by Horner's method, highest power first.
+    """Return an expression for a polynomial in `x` by Horner's method. `coefficients` start at the highest power.
 
     >>> horner((2.0, 3.0, 4.0), "x")
     '((2.0) * x + 3.0) * x + 4.0'
@@ -40,7 +40,7 @@ def horner(coefficients: Sequence[float], x: str) -> str:
 
 
 def polynomial_lines(name: str, coefficients: Sequence[float], x: str, fused: bool) -> str:
-    """Return the lines that assign a polynomial of a vector `x` of sixteen float32 to a variable.
+    """Return source lines that assign a polynomial of `x`, a vector of sixteen float32, to the variable `name`.
 
     >>> print(polynomial_lines("p", (2.0, 3.0, 4.0), "x", fused=True))
     p = x

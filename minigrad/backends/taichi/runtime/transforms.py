@@ -41,7 +41,7 @@ def _truncate_divisions(tree: ast.Module) -> None:
 
 
 def transform_for_cpu(source: str) -> str:
-    """Return the source for a CPU.
+    """Return `source` with truncating integer division, for a CPU.
 
     >>> source = "@ti.kernel\\ndef k(y_: ti.types.ndarray(), n: ti.i32):\\n    y_[n // 2] = n % 2\\n"
     >>> print(transform_for_cpu(source), end="")
@@ -70,10 +70,10 @@ def add_offsets(source: str, lacks_float64: bool, cuda: bool = False) -> Transfo
     """Return `source` with an int offset after each array, and with float32 in place of float64 if `lacks_float64`.
 
     For `cuda`, loops become grid-stride loops with a fixed number of threads, since Taichi launches another kernel to
-    compute a loop bound that is an argument. Kernels with thread blocks choose their own number. Quotients of float32
-    in EXACT kernels are computed in float64: Taichi's own are off by one ulp, and 0 for divisors above 2**126.
-    Multiplying by the rounded reciprocal gives the right quotient after rounding, since no quotient of 24-bit
-    significands is nearer than 2**-49 to a rounding boundary of float32.
+    compute a loop bound that is an argument. Kernels with thread blocks set their own number of threads. Float32
+    quotients in EXACT_DIVISION_KERNELS are computed in float64, since Taichi's quotients are off by one ulp, and 0 for
+    divisors above 2**126. Multiplying by the rounded reciprocal yields the correct quotient after rounding, since no
+    quotient of 24-bit significands is nearer than 2**-49 to a rounding boundary of float32.
 
     >>> kernel = "@ti.kernel\\ndef k(y_: ti.types.ndarray(dtype=ti.f32, ndim=1), n: ti.i32):\\n    y_[n] = 1.0\\n"
     >>> print(add_offsets(kernel, False).source, end="")
@@ -205,7 +205,6 @@ def _offset_name(name: str) -> str:
 
 
 def _element_type(annotation: ast.expr | None) -> str:
-    """Return the element type in an annotation."""
     if not isinstance(annotation, ast.Call):
         return ""
     dtype = next((ast.unparse(k.value) for k in annotation.keywords if k.arg == "dtype"), "")

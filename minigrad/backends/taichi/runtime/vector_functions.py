@@ -14,7 +14,8 @@ __all__ = ["VECTOR_FUNCTIONS", "cast_literals", "scalar_function"]
 
 
 def _clamp_expression(x: str, low: float, high: float) -> str:
-    """Return a clamp that propagates nan, unlike `ti.min` and `ti.max`, in two instructions rather than six."""
+    """Return an expression that clamps `x` and propagates NaN, unlike `ti.min` and `ti.max`. It compiles to two
+    instructions rather than six."""
     return f"ti.select({x} < {low}, {low}, ti.select({x} > {high}, {high}, {x}))"
 
 
@@ -25,8 +26,8 @@ _LOG = (0.08700368066, -0.1426748928, 0.1491478999, -0.1657758465, 0.1996306192,
 _TANH = (-1.220360447e-11, 3.058522652e-08, 2.800754925e-05, 0.003868332374, 0.136799188, 0.9999999987)
 _TANH_DENOMINATOR = (1.287372741e-06, 0.0003938639171, 0.02724585586, 0.4701325086, 1.0)
 
-# Elementwise, for use without muladd.ll. In long sources LLVM 15 may vectorise it for a CPU with AVX-512 to a vector
-# type that does not exist, and abort the process.
+# Elementwise code for platforms without muladd.ll. In long sources LLVM 15 may vectorise it, for a CPU with AVX-512, to
+# a vector type that does not exist, and abort the process.
 _SCALED = """half_power = ti.Vector([
         ti.bit_cast(((ti.cast(k[j], ti.i32) >> 1) << 23) + 1065353216, ti.f32) for j in range(16)
     ])
@@ -42,8 +43,8 @@ _SPLIT = """k = ti.Vector([ti.cast((ti.bit_cast(u[j], ti.i32) - 1060439283) >> 2
 
 
 def _vectors(fused: bool) -> dict[str, str]:
-    """Return functions of vectors of sixteen float32. The polynomials are minimax fits, computed with Lawson's weights,
-    to 3e-8 or better."""
+    """Return the source of functions of vectors of sixteen float32. Their polynomials are minimax fits, computed with
+    Lawson's weights, with errors of at most 3e-8."""
 
     def lines(name: str, coefficients: tuple[float, ...], x: str) -> str:
         return indent(polynomial_lines(name, coefficients, x, fused), "    ").lstrip()
@@ -98,8 +99,8 @@ def cast_literals(source: str, dtype: str) -> str:
 
 
 def scalar_function(name: str) -> str:
-    """Return a scalar function of VECTORS, such as ``log_scalar``, since the built-in one of some GPUs is too
-    inaccurate."""
+    """Return the source of the scalar version of a vector function, such as ``log_scalar``. The built-in functions of
+    some GPUs are too inaccurate."""
     vector_source = _vectors(False)[f"{name}16"]
     source = re.sub(r"ti\.Vector\(\[\s*(.*?)\s*for j in range\(16\)\s*\]\)", r"(\1)", vector_source, flags=re.S)
     return f"@ti.func\ndef {name}_scalar(x):\n    {cast_literals(source.replace('[j]', ''), 'f32')}\n"
