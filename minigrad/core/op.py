@@ -139,7 +139,7 @@ class Op:
         self._save_plans: dict[tuple[bool, ...], SavePlan | None] = {}
         printed: tuple[Rule | str | None, ...] = self.vjp if shown is None else tuple(shown)
         self.output_names = tuple([f"y{k}" for k in range(outputs)]) if outputs > 1 else ()
-        self._check_name()
+        self._check_name(listed)
         check_declaration(self, printed)
         self.reads = tuple(read_names(self, rule) for rule in self.vjp)
         names = frozenset().union(*self.reads)
@@ -171,12 +171,12 @@ class Op:
         promotion_note = " Ints and bools are promoted to the default float dtype." if self.promotes == "float" else ""
         return f"The operation ${formula}$ on {operand_kinds}.\n\n{derivative_note}{promotion_note}"
 
-    def _check_name(self) -> None:
+    def _check_name(self, listed: bool) -> None:
         if not f"_{self.name}".isidentifier():
             raise DeclarationError(f"Op {self.name!r}: the name must be an identifier.")
-        if self.name in _BUILTIN_NAMES:
+        if listed and self.name in _BUILTIN_NAMES:
             raise DeclarationError(f"Op {self.name!r} is a built-in op of minigrad; choose another name.")
-        if not _BUILTIN_NAMES and self.name in OPS:
+        if listed and not _BUILTIN_NAMES and self.name in OPS:
             raise DeclarationError(f"Op {self.name!r} is already declared.")
 
     def plan_saves(self, edges: tuple[Any, ...]) -> SavePlan | None:

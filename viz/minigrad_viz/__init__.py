@@ -25,6 +25,7 @@ from minigrad_viz.pictures.html import to_html
 from minigrad_viz.pictures.svg import to_svg
 from minigrad_viz.pictures.text import to_text
 from minigrad_viz.trace import Trace, to_trace
+from minigrad_viz.trace.recording import record
 from minigrad_viz.widget.comparison import Comparison, compare
 from minigrad_viz.widget.player import play, step, tour
 
@@ -38,6 +39,7 @@ __all__ = [
     "export",
     "load_ipython_extension",
     "play",
+    "record",
     "step",
     "sweep",
     "to_graphviz",

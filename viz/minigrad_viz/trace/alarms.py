@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from minigrad_viz.trace.array_summary import ArraySummary, count_bad_elements, has_nan, magnitude
 from minigrad_viz.trace.columns import Pass, count_phrase, is_close, is_finite
 from minigrad_viz.trace.notation import format_pretty, formula_text, make_formula
 from minigrad_viz.trace.rows import Note
@@ -77,22 +78,22 @@ def _non_finite_values(trace: Trace) -> Iterable[Note]:
     if first is None:
         return
     yield _origin_note(trace, first, bad)
-    if not _has_nan(_value_of(trace, first)):
-        nan = next((index for index in bad if _has_nan(_value_of(trace, index))), None)
+    if not has_nan(_value_of(trace, first)):
+        nan = next((index for index in bad if has_nan(_value_of(trace, index))), None)
         if nan is not None:
             yield _origin_note(trace, nan, bad)
 
 
 def _origin_note(trace: Trace, index: int, bad: list[int]) -> Note:
     value = _value_of(trace, index)
-    nan = _has_nan(value)
+    nan = has_nan(value)
     kind = "NaN" if nan else "infinity"
     if trace.op[index] < 0:
         origin = "an input value"
     else:
         origin = _formula_with_numbers(trace, index)
         if index in trace.tensors and value is not None:
-            origin += f", in {_count_bad_elements(value, nan)}"
+            origin += f", in {count_bad_elements(value, nan)}"
     contaminated = _contaminated_nodes(trace, index, set(bad))
     spread = f" It spread to {count_phrase(len(contaminated), 'node', 'nodes')}." if len(contaminated) > 1 else ""
     return Note(
@@ -102,7 +103,7 @@ def _origin_note(trace: Trace, index: int, bad: list[int]) -> Note:
 
 def _is_intended_infinity(trace: Trace, index: int) -> bool:
     """Whether an infinity is intended, for example as an input for a mask. A NaN is never intended."""
-    if _has_nan(_value_of(trace, index)):
+    if has_nan(_value_of(trace, index)):
         return False
     if trace.op[index] < 0 or "inf" in str(trace.attrs.get(index, {})):
         return True
@@ -116,7 +117,7 @@ def _harmful_nodes(trace: Trace, bad: list[int]) -> set[int]:
     Dependencies may pass through nodes in `bad` or with unknown values.
     """
     outputs = set(trace.outputs)
-    harmful = {index for index in bad if index in outputs or _has_nan(_value_of(trace, index))}
+    harmful = {index for index in bad if index in outputs or has_nan(_value_of(trace, index))}
     last, bad_set = max(harmful, default=-1), set(bad)
     for node in range(last, -1, -1):
         if node in harmful:
@@ -148,13 +149,13 @@ def _non_finite_gradients(trace: Trace) -> Iterable[Note]:
                 continue
             edge = run.edge[position]
             operand, result = trace.operand[edge], trace.result[edge]
-            kind = "NaN" if _has_nan(product) else "infinity"
+            kind = "NaN" if has_nan(product) else "infinity"
             derivative_phrase = f"∂{trace.title(run.root)}/∂{trace.title(operand)}, through {trace.title(result)}"
             if product.__class__ is float:
                 local = format_pretty(trace.local[edge])
                 detail = f": {format_pretty(run.upstream[position])} × {local} = {format_pretty(product)}"
             else:
-                detail = f", in {_count_bad_elements(product, kind == 'NaN')}"
+                detail = f", in {count_bad_elements(product, kind == 'NaN')}"
             nodes = {
                 trace.operand[e]: None
                 for e, x in zip(run.edge[position:], run.total[position:], strict=True)
@@ -172,10 +173,10 @@ def _faded_gradients(trace: Trace) -> Iterable[Note]:
     """Report leaves far from the output whose gradients are much smaller or larger than those of nodes near it."""
     for run in trace.passes[:1]:
         distances, totals = _distances(trace, run), trace.totals(run)
-        near_sizes = [_magnitude(totals[node]) for node in totals if distances[node] <= MAX_NEAR_DISTANCE]
+        near_sizes = [magnitude(totals[node]) for node in totals if distances[node] <= MAX_NEAR_DISTANCE]
         near_values = [size for size in near_sizes if size and math.isfinite(size)]
         leaves = [node for node in totals if distances[node] >= MIN_FAR_DISTANCE and trace.kinds[node] == "l"]
-        far_sizes = {node: size for node in leaves if (size := _magnitude(totals[node]))}
+        far_sizes = {node: size for node in leaves if (size := magnitude(totals[node]))}
         if not near_values or not far_sizes:
             continue
         smallest_near, largest_near = min(near_values), max(near_values)
@@ -264,6 +265,8 @@ def _dead_relus(trace: Trace) -> Iterable[Note]:
 
 def _dead_units(y: Any) -> tuple[int, int]:
     """Return the number of units (last dimension) that are 0 in every row, and of all units; (0, 0) if inconclusive."""
+    if isinstance(y, ArraySummary):
+        return (1, 1) if y.statistics["min"] == y.statistics["max"] == 0.0 else (0, 0)
     if not y.any():
         return 1, 1
     rows = y.reshape(-1, y.shape[-1]) if y.ndim > 1 else y.reshape(1, -1)
@@ -279,6 +282,7 @@ def _saturated_nodes(trace: Trace) -> Iterable[Note]:
             value = _value_of(trace, index)
             if value is None or not is_finite(value):
                 continue
+            value = value.cells if isinstance(value, ArraySummary) else value
             if value.__class__ is float:
                 fraction = float(value > SATURATION_LEVEL or value < low)
             else:
@@ -319,7 +323,7 @@ def _stale_gradients(trace: Trace) -> Iterable[Note]:
     factor = 1.0 if seed is None else float(seed if seed.__class__ is float else seed.reshape(-1)[0])
     mismatched = []
     for index, grad in trace.grads.items():
-        if trace.kinds[index] == "l" and index in totals and _magnitude(grad) and is_finite(totals[index]):
+        if trace.kinds[index] == "l" and index in totals and magnitude(grad) and is_finite(totals[index]):
             times = _multiple_of(grad, totals[index])
             if times is None or not (math.isclose(times, factor, rel_tol=1e-5) and factor not in range(2, 100)):
                 mismatched.append((index, times))
@@ -343,10 +347,10 @@ def _stale_gradients(trace: Trace) -> Iterable[Note]:
 
 def _multiple_of(grad: Any, total: Any) -> float | None:
     """Return `grad` / `total` if one is a multiple of the other, otherwise None."""
-    size = _magnitude(total)
-    times = _magnitude(grad) / size if size else 0.0
+    size = magnitude(total)
+    times = magnitude(grad) / size if size else 0.0
     for factor in (times, -times):
-        if factor and is_close(grad, factor * total):
+        if factor and is_close(grad, total.scaled(factor) if isinstance(total, ArraySummary) else factor * total):
             return factor
     return None
 
@@ -363,25 +367,6 @@ def _value_of(trace: Trace, index: int) -> Any:
 def _nodes_of_op(trace: Trace, name: str) -> list[int]:
     op_indices = {candidate for candidate, op in enumerate(trace.ops) if op.name == name}
     return [index for index, op_index in enumerate(trace.op) if op_index in op_indices] if op_indices else []
-
-
-def _magnitude(x: Any) -> float:
-    """Return the magnitude of a number, or the root mean square of an array, without overflow."""
-    if x.__class__ is float:
-        return abs(float(x))
-    top = float(abs(x).max()) if getattr(x, "size", 1) else 0.0
-    if not top or not math.isfinite(top):
-        return top
-    return top * float((((x / top) ** 2).mean()) ** 0.5) if hasattr(x, "mean") else top
-
-
-def _has_nan(x: Any) -> bool:
-    return bool(math.isnan(x)) if x.__class__ is float else x is not None and bool((x != x).any())
-
-
-def _count_bad_elements(x: Any, nan: bool) -> str:
-    n = int((x != x).sum() if nan else (abs(x) == math.inf).sum())
-    return f"{n:,} of {x.size:,} elements" if x.size > 1 else "its only element"
 
 
 def _formula_with_numbers(trace: Trace, index: int) -> str:

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from minigrad_viz.trace.array_summary import ArraySummary
 from minigrad_viz.trace.notation import format_float
 
-__all__ = ["BINS", "MAX_CELLS", "bars", "format_summary", "grid", "summary"]
+__all__ = ["BINS", "MAX_CELLS", "bars", "dtype_name", "format_summary", "grid", "subsampling_step", "summary"]
 
 MAX_CELLS = 10_000  # maximum number of cells in a picture; larger arrays are subsampled
 BINS = 12  # bins of a histogram
@@ -36,25 +37,51 @@ def summary(array: Any, max_cells: int = MAX_CELLS) -> dict[str, Any]:
     """
     import numpy as np
 
+    if isinstance(array, ArraySummary):
+        return _summary_of_sample(array, max_cells)
     array = np.asarray(array)
     rows, cols, across = grid(array.shape)
     tiled = array
     if across > 1:
         tiled = array.reshape(-1, across, *array.shape[-2:]).swapaxes(1, 2)
-    down, right = _subsampling_step(rows, cols, max_cells)
+    down, right = subsampling_step(rows, cols, max_cells)
     cells = tiled.reshape(rows, cols)[::down, ::right]
     flat = array.reshape(-1)
     is_finite = np.isfinite(flat)
     finite = flat if is_finite.all() else flat[is_finite]
     nan = 0 if finite is flat else int(np.isnan(flat).sum())
-    header: dict[str, Any] = {"shape": list(array.shape), "dtype": _dtype_name(array.dtype), "size": int(array.size)}
+    header: dict[str, Any] = {"shape": list(array.shape), "dtype": dtype_name(array.dtype), "size": int(array.size)}
+    if array.dtype.kind == "c":
+        cells, finite = abs(cells), abs(finite)
     picture = {"cells": cells.reshape(-1).astype(float).tolist(), "rows": cells.shape[0], "cols": cells.shape[1]}
     step = {"step": [down, right]} if down * right > 1 else {}
     return header | picture | step | _statistics(finite) | {"nan": nan, "inf": int(flat.size - finite.size) - nan}
 
 
+def _summary_of_sample(array: ArraySummary, max_cells: int) -> dict[str, Any]:
+    """Return the summary of an array of which only a sample is known."""
+    rows, cols = array.cells.shape
+    down, right = subsampling_step(rows, cols, max_cells)
+    cells = array.cells[::down, ::right]
+    return {
+        "shape": list(array.shape),
+        "dtype": array.dtype,
+        "size": array.size,
+        "cells": (abs(cells) if cells.dtype.kind == "c" else cells).reshape(-1).astype(float).tolist(),
+        "rows": cells.shape[0],
+        "cols": cells.shape[1],
+        "step": [array.step[0] * down, array.step[1] * right],
+        **array.statistics,
+    }
+
+
+def dtype_name(dtype: Any) -> str:
+    """Return the name of a dtype; dtypes that NumPy lacks have theirs as metadata."""
+    return _numpy_dtype_name(dtype) if dtype.metadata is None else str(dtype.metadata["name"])
+
+
 @cache
-def _dtype_name(dtype: Any) -> str:
+def _numpy_dtype_name(dtype: Any) -> str:
     return str(dtype)  # cached, since it takes as long as the statistics of a small array
 
 
@@ -81,7 +108,7 @@ def grid(shape: tuple[int, ...]) -> tuple[int, int, int]:
     return rows // across, cols * across, across
 
 
-def _subsampling_step(rows: int, cols: int, max_cells: int) -> tuple[int, int]:
+def subsampling_step(rows: int, cols: int, max_cells: int) -> tuple[int, int]:
     """Return the row and column strides of subsampling; a side of at most sqrt(max_cells) is stored in full."""
     if rows * cols <= max_cells:
         return 1, 1

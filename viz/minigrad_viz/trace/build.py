@@ -6,7 +6,7 @@ from typing import Any
 
 from minigrad_viz.trace.graph import trace_graph
 from minigrad_viz.trace.models import trace_model
-from minigrad_viz.trace.names import Namespaces, caller_namespaces
+from minigrad_viz.trace.names import Namespaces, caller_namespaces, is_torch
 from minigrad_viz.trace.trace import Trace
 
 __all__ = ["to_trace", "trace_with_indices"]
@@ -25,6 +25,10 @@ def to_trace(x: Any, *inputs: Any, namespaces: Namespaces | None = None) -> Trac
 
 def trace_with_indices(x: Any, *inputs: Any, namespaces: Namespaces | None = None) -> tuple[Trace, dict[Any, int]]:
     """Return the result of `to_trace` and the index of each graph node in it; no indices if `x` was already traced."""
+    if is_torch(x):
+        from minigrad_viz.trace.torch import trace_torch_object  # imports PyTorch, which the user has imported
+
+        return trace_torch_object(x, inputs, caller_namespaces() if namespaces is None else namespaces)
     if hasattr(x, "named_modules"):  # a model and its inputs
         return trace_model(x, inputs, caller_namespaces() if namespaces is None else namespaces)
     if hasattr(x, "captures"):  # a step of `mg.jit`

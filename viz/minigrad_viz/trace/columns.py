@@ -19,6 +19,7 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.backends.formula import Formula
+from minigrad_viz.trace.array_summary import ArraySummary
 from minigrad_viz.trace.notation import (
     format_attribute,
     format_pretty,
@@ -264,6 +265,8 @@ def is_finite(x: Any) -> bool:
     """Whether a number, or every element of an array, is finite; None counts as finite."""
     if x is None or x.__class__ is float:
         return x is None or math.isfinite(x)
+    if isinstance(x, ArraySummary):
+        return x.is_finite
     import numpy as np
 
     return bool(np.isfinite(x).all())
@@ -273,6 +276,8 @@ def is_close(x: Any, y: Any) -> bool:
     """Whether two gradients are equal up to rounding."""
     if x.__class__ is float and y.__class__ is float:
         return math.isclose(x, y, rel_tol=1e-9) or (math.isnan(x) and math.isnan(y))
+    if isinstance(x, ArraySummary) or isinstance(y, ArraySummary):
+        return isinstance(x, ArraySummary) and isinstance(y, ArraySummary) and x.is_close(y)
     import numpy as np
 
     x, y = np.asarray(x), np.asarray(y)

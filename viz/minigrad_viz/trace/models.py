@@ -15,7 +15,7 @@ from minigrad_viz.trace.modules import initially_open_blocks
 from minigrad_viz.trace.names import Namespaces
 from minigrad_viz.trace.trace import Trace
 
-__all__ = ["initial_blocks", "initial_state", "trace_model"]
+__all__ = ["initial_blocks", "initial_state", "trace_model", "without_loss_alarms"]
 
 LOSS_ALARMS = ("vanishing", "exploding")  # alarms that are only meaningful for a loss
 MAX_VISIBLE_ITEMS = 40  # maximum number of items visible at the start
@@ -85,12 +85,12 @@ def trace_model(model: Any, inputs: tuple[Any, ...], namespaces: Namespaces) -> 
                 broken = trace_failure(error, namespaces_with_inputs, computed[-1:])
                 if broken is None:
                     raise
-                return _without_loss_alarms(broken), {}
+                return without_loss_alarms(broken), {}
         if not outputs:
             raise ArgumentError(f"draw: {name} returned no tensor, so there is nothing to draw.")
         names = ["output"] if len(outputs) == 1 else [f"output[{k}]" for k in range(len(outputs))]
         trace, indices = trace_graph(outputs, (*namespaces_with_inputs, dict(zip(names, outputs, strict=True))))
-        return _without_loss_alarms(trace), indices
+        return without_loss_alarms(trace), indices
     finally:
         for handle in handles:
             handle.remove()
@@ -100,7 +100,7 @@ def trace_model(model: Any, inputs: tuple[Any, ...], namespaces: Namespaces) -> 
         mg.set_rng_state(state)
 
 
-def _without_loss_alarms(trace: Trace) -> Trace:
+def without_loss_alarms(trace: Trace) -> Trace:
     trace.notes = [note for note in trace.notes if note.kind not in LOSS_ALARMS]
     return trace
 

@@ -15,7 +15,7 @@ from minigrad.core.graph import Event, Node, Recording
 from minigrad.core.snapshot import get_node
 from minigrad_viz.trace.notation import sanitize, subscript
 
-__all__ = ["Namespaces", "caller_namespaces", "disambiguate", "names_of", "tensors_by_node"]
+__all__ = ["Namespaces", "caller_namespaces", "disambiguate", "is_torch", "names_of", "tensors_by_node"]
 
 Namespaces = Sequence[Mapping[str, Any]]
 
@@ -47,7 +47,10 @@ def caller_namespaces() -> Namespaces:
 
 
 def names_of(
-    nodes: Sequence[Any], namespaces: Namespaces, label_of: Callable[[Any], str | None] | None = None
+    nodes: Sequence[Any],
+    namespaces: Namespaces,
+    label_of: Callable[[Any], str | None] | None = None,
+    node_of: Callable[[Any], Any] | None = None,
 ) -> dict[Any, str]:
     """Return the names of those `nodes` that have one. A label has priority; then the path in a module's
     ``state_dict``, prefixed with the module's name if the graph has several; then the variable defined first, or a path
@@ -73,7 +76,8 @@ def names_of(
         variables += _variables(namespace, hidden)
         hidden.update(namespace)
     modules = [(name, value) for name, value in variables if _is_module(value)]
-    non_modules = [(name, get_node(value)) for name, value in variables if not _is_module(value)]
+    node_of = _node_of if node_of is None else node_of
+    non_modules = [(name, node_of(value)) for name, value in variables if not _is_module(value)]
     for name, node in (*_named_in_modules(modules, unnamed), *non_modules):
         if node in unnamed and name not in used_names:
             unnamed.discard(node)
@@ -100,7 +104,7 @@ def tensors_by_node(namespaces: Namespaces) -> dict[Any, Any]:
     tensors: dict[Any, Any] = {}
     for namespace in namespaces:
         for _, value in _variables(namespace, ()):
-            if not (isinstance(value, mg.Value) or _is_module(value)):
+            if isinstance(value, Node) and not isinstance(value, mg.Value):
                 tensors.setdefault(get_node(value), value)
     return tensors
 
@@ -163,8 +167,29 @@ def _children(name: str, container: Any) -> Iterable[tuple[str, Any]]:
 
 
 def _is_module(x: Any) -> bool:
-    return isinstance(x, getattr(sys.modules.get("minigrad.nn.module"), "Module", ()))
+    """Whether `x` is an `nn.Module`, of minigrad or of PyTorch."""
+    return isinstance(x, (_class_of("minigrad.nn.module", "Module"), _class_of("torch.nn", "Module")))
 
 
 def _is_value_or_tensor(x: Any) -> bool:
-    return isinstance(x, Node) and (isinstance(x, mg.Value) or hasattr(x, "grad_fn"))
+    """Whether `x` is a Value or a tensor, of minigrad or of PyTorch."""
+    if isinstance(x, Node):
+        return isinstance(x, mg.Value) or hasattr(x, "grad_fn")
+    return isinstance(x, _class_of("torch", "Tensor"))
+
+
+def is_torch(x: Any) -> bool:
+    """Whether `x` is a tensor or a module of PyTorch, or a list of tensors of PyTorch. Does not import PyTorch."""
+    if isinstance(x, list | tuple):
+        return bool(x) and all(map(is_torch, x))
+    return isinstance(x, (_class_of("torch", "Tensor"), _class_of("torch.nn", "Module")))
+
+
+def _node_of(x: Any) -> Any:
+    """Return the node of a Value or a tensor of minigrad; None for a tensor of PyTorch."""
+    return get_node(x) if isinstance(x, Node) else None
+
+
+def _class_of(module: str, name: str) -> Any:
+    """Return a class of a module that has been imported, or else an empty tuple, of which nothing is an instance."""
+    return getattr(sys.modules.get(module), name, ())

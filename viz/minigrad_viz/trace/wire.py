@@ -37,7 +37,8 @@ from hashlib import blake2b
 from typing import Any
 
 import minigrad as mg
-from minigrad_viz.trace.arrays import MAX_CELLS, summary
+from minigrad_viz.trace.array_summary import ArraySummary
+from minigrad_viz.trace.arrays import MAX_CELLS, dtype_name, summary
 from minigrad_viz.trace.columns import Columns, Pass, format_attributes
 from minigrad_viz.trace.notation import round_for_json
 from minigrad_viz.trace.programs import Programs
@@ -100,7 +101,9 @@ class _ArrayPool:
         """Return the index of the summary of `array`."""
         if array is None:
             return None
-        key = (array.shape, array.dtype.str, blake2b(array.tobytes()).digest())
+        key: Any = id(array)  # `_arrays` keeps it alive
+        if not isinstance(array, ArraySummary):
+            key = (array.shape, dtype_name(array.dtype), blake2b(array.tobytes()).digest())
         if key not in self._index_of:
             self._index_of[key] = len(self._arrays)
             self._arrays.append(array)

@@ -1,0 +1,97 @@
+"""`ArraySummary`: the statistics and a sample of an array that is too large for a trace to store.
+
+The functions below accept a float, an array or a summary.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+__all__ = ["ArraySummary", "count_bad_elements", "has_nan", "magnitude"]
+
+
+class ArraySummary:
+    """What a trace stores instead of a large array: its shape, statistics of all its elements, and a sample of them.
+
+    `cells` is a NumPy array with the subsampled picture that `arrays.summary` makes of the array, every ``step[0]``-th
+    row and ``step[1]``-th column. `statistics` has the keys "min", "max", "mean", "std", "hist", "nan" and "inf"; the
+    histogram counts the sample. NumPy functions see the sample, as one row of elements.
+    """
+
+    __slots__ = ("cells", "dtype", "shape", "size", "statistics", "step")
+
+    def __init__(self, shape: tuple[int, ...], dtype: str, cells: Any, step: tuple[int, int], statistics: Any) -> None:
+        self.shape, self.dtype, self.cells, self.step = tuple(shape), dtype, cells, step
+        self.size = math.prod(self.shape)
+        self.statistics: dict[str, Any] = statistics
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.cells.reshape(-1).astype(self.cells.dtype if dtype is None else dtype)
+
+    def __repr__(self) -> str:
+        return f"ArraySummary(shape={self.shape}, dtype={self.dtype!r}, {self.cells.size} cells)"
+
+    @property
+    def rms(self) -> float:
+        """The root mean square of the finite elements."""
+        mean, std = self.statistics["mean"], self.statistics["std"]
+        return math.nan if mean is None else math.hypot(mean, std)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether every element is finite, sampled or not."""
+        return not (self.statistics["nan"] or self.statistics["inf"])
+
+    def is_close(self, other: ArraySummary) -> bool:
+        """Whether the samples and the statistics of two arrays are equal up to rounding."""
+        import numpy as np
+
+        if self.shape != other.shape or self.cells.shape != other.cells.shape:
+            return False
+        own, others = ([x.statistics[name] for name in ("min", "max", "nan", "inf")] for x in (self, other))
+        pairs = zip(own, others, strict=True)
+        close = all(x == y or (None not in (x, y) and math.isclose(x, y, rel_tol=1e-5)) for x, y in pairs)
+        return close and np.allclose(self.cells, other.cells, rtol=1e-5, atol=0.0, equal_nan=True)
+
+    def scaled(self, factor: float) -> ArraySummary:
+        """Return the summary of the array times `factor`."""
+        stats = dict(self.statistics)
+        if stats["min"] is not None:
+            stats["min"], stats["max"] = sorted((stats["min"] * factor, stats["max"] * factor))
+            stats["mean"], stats["std"] = stats["mean"] * factor, stats["std"] * abs(factor)
+            stats["hist"] = stats["hist"] if factor >= 0 else stats["hist"][::-1]
+        return ArraySummary(self.shape, self.dtype, self.cells * factor, self.step, stats)
+
+
+def magnitude(x: Any) -> float:
+    """Return the magnitude of a number, or the root mean square of an array, without overflow."""
+    if x.__class__ is float:
+        return abs(float(x))
+    if isinstance(x, ArraySummary):
+        return x.rms
+    top = float(abs(x).max()) if getattr(x, "size", 1) else 0.0
+    if not top or not math.isfinite(top):
+        return top
+    return top * float((((x / top) ** 2).mean()) ** 0.5) if hasattr(x, "mean") else top
+
+
+def has_nan(x: Any) -> bool:
+    """Whether a number is NaN, or any element of an array; None counts as no."""
+    if isinstance(x, ArraySummary):
+        return bool(x.statistics["nan"])
+    return bool(math.isnan(x)) if x.__class__ is float else x is not None and bool((x != x).any())
+
+
+def count_bad_elements(x: Any, nan: bool) -> str:
+    """Return how many elements are NaN, or else infinite: ``3 of 20 elements``."""
+    if isinstance(x, ArraySummary):
+        n = x.statistics["nan" if nan else "inf"]
+    else:
+        n = int((x != x).sum() if nan else (abs(x) == math.inf).sum())
+    return f"{n:,} of {x.size:,} elements" if x.size > 1 else "its only element"

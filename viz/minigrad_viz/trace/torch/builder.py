@@ -1,0 +1,179 @@
+"""`TorchBuilder`: a trace under construction, to which leaves and steps of PyTorch are appended."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import torch
+
+from minigrad.core.grad_mode import Scope
+from minigrad_viz.trace.builder import Builder
+from minigrad_viz.trace.rows import TensorData
+from minigrad_viz.trace.torch.graph import Graph, NodeRef, StepOperand
+from minigrad_viz.trace.torch.groups import TraceStep
+from minigrad_viz.trace.torch.internals import gradient_metadata, schema_of
+from minigrad_viz.trace.torch.operations import bind_arguments, opaque_op
+from minigrad_viz.trace.torch.rows import TensorArgument, TensorValue
+from minigrad_viz.trace.torch.summaries import copy_to_host, dtype_name
+
+__all__ = ["TorchBuilder"]
+
+
+class TorchBuilder(Builder):
+    """A `Builder` that appends PyTorch leaves and steps."""
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__()
+        self.graph = graph
+        self.edge_of: dict[tuple[int, int], int] = {}
+        """The trace's edge for each autograd edge: the number of a node, and an index of its ``next_functions``."""
+        self.step_of_node: dict[int, TraceStep] = {}
+        """The step of the trace to which an autograd node belongs, by the node's number."""
+        self.picks: dict[tuple[Any, int], int] = {}
+        """The node of each output of a step of which several outputs are used."""
+        self.hidden_writes: set[int] = set()
+        """Nodes that were modified without being recorded by autograd."""
+        self._function_scopes: dict[int, Scope] = {}
+
+    def index_of(self, source: NodeRef) -> int:
+        """Return the index of the node that a source stands for; append a leaf that is not there yet."""
+        if source.key in self.graph.leaves:
+            return self._add_leaf(source.key, None)
+        pick = self.picks.get((source.key, source.output))
+        return self.indices[source.key] if pick is None else pick
+
+    def node_of_source(self, source: NodeRef) -> Any:
+        """Return the key in `indices` of a source's node."""
+        if source.key[0] == "leaf":
+            return self.graph.leaves[source.key]
+        return ("pick", source) if (source.key, source.output) in self.picks else source.key
+
+    # --- leaves ---
+
+    def _add_leaf(self, key: Any, scope: Any) -> int:
+        leaf = self.graph.leaves[key]
+        node = leaf if isinstance(leaf, torch.Tensor) else key
+        if node in self.indices:
+            return self.indices[node]
+        value = self.graph.values.get(key)
+        if isinstance(leaf, TensorValue):
+            data, state, grad = TensorData(leaf.shape, leaf.dtype, leaf.values), "b", None
+        else:
+            values = copy_to_host(leaf) if value is None else value.values
+            data, grad = TensorData(tuple(leaf.shape), dtype_name(leaf.dtype), values), leaf.grad
+            state = "b" if not leaf.requires_grad else "n" if grad is None else "f"
+        index = self.indices[node] = self.add("l", None, None, state, self.block_of(scope))
+        self.trace.tensors[index] = data
+        if grad is not None:
+            self.trace.grads[index] = copy_to_host(grad)
+        return index
+
+    # --- steps ---
+
+    def add_step(self, step: TraceStep) -> None:
+        """Append the leaves among the operands of a step, its edges, and the step itself."""
+        trace, scope = self.trace, self._scope_of(step)
+        for operand in step.operands:
+            if operand.source.key in self.graph.leaves:
+                leaf = self.graph.leaves[operand.source.key]
+                self._add_leaf(operand.source.key, scope if isinstance(leaf, torch.nn.Parameter) else None)
+        op, order, attrs = self._operation(step)
+        operands: dict[int, int] = {}
+        flows: list[bool] = []
+        autograd_edges: list[list[tuple[int, int]]] = []
+        block = self.block_of(scope)
+        modified: list[int] = []
+        for slot, item in enumerate(order):
+            if item is None:
+                continue
+            if isinstance(item, StepOperand):
+                operands[slot] = self.index_of(item.source)
+                edges = step.edges[step.operands.index(item)]
+                if item.value is not None and item.value.is_modified:
+                    self.hidden_writes.add(operands[slot])
+                if item.value is not None and item.value is not self.graph.values.get(item.source.key, item.value):
+                    modified.append(operands[slot])
+            else:
+                operands[slot], edges = self.add("c", None, float(item), "b", block), []
+            flows.append(bool(edges))
+            autograd_edges.append(edges)
+        first_edge = len(trace.operand)
+        self.add_edges(operands, flows)
+        for position, edges in enumerate(autograd_edges):
+            self.edge_of.update(dict.fromkeys(edges, first_edge + position))
+        index = self.add("o", op, None, "n" if step.final.node is not None else "b", block)
+        self.indices[step.final.key] = index
+        if modified:
+            trace.modified_operands[index] = list(dict.fromkeys(modified))
+        for part in step.steps:
+            if part.node is not None:
+                self.step_of_node[part.key[1]] = step
+        if step.function is not None and step.function.line is not None:
+            self.set_line(index, step.function.line)
+        if attrs:
+            trace.attrs[index] = attrs
+        self._add_outputs(step, index, block)
+
+    def _operation(self, step: TraceStep) -> tuple[Any, list[Any], dict[str, Any]]:
+        """Return the operation of a node, its operands by slot (operands, numbers, or None), and its attributes."""
+        match = step.counterpart()
+        if match is not None:
+            order: list[Any] = []
+            for argument in match.operands:
+                at = step.operand_of(argument) if isinstance(argument, TensorArgument) else None
+                order.append(argument if at is None else step.operands[at])
+            tensors = [item for item in order if isinstance(item, StepOperand)]
+            complete = all(isinstance(item, StepOperand | Real) or item is None for item in order)
+            if complete and len(tensors) == len(step.operands) and len({id(x) for x in tensors}) == len(tensors):
+                return match.op, order, match.attrs
+        return opaque_op(step.name), list(step.operands), _extra_attributes(step)
+
+    def _add_outputs(self, step: TraceStep, index: int, block: int) -> None:
+        trace, outputs = self.trace, step.final.outputs
+        shaped = [_tensor_data(step, k) for k in step.used_outputs]
+        if len(shaped) == 1:
+            trace.tensors[index] = shaped[0]
+            return
+        trace.tensors[index] = TensorData(shaped[0].shape, shaped[0].dtype, None)
+        for output, data in zip(step.used_outputs, shaped, strict=True):
+            self.add_edges({0: index}, [step.final.node is not None])
+            pick = self.add("o", opaque_op("output"), None, trace.states[index], block)
+            trace.tensors[pick], trace.attrs[pick] = data, {"index": output}
+            source = NodeRef(step.final.key, output)
+            self.picks[source.key, output] = self.indices["pick", source] = pick
+        assert outputs is not None
+
+    def _scope_of(self, step: TraceStep) -> Any:
+        scope = step.final.scope
+        if step.block is None:
+            return scope
+        if id(step.block) not in self._function_scopes:
+            name = step.block.name.strip("_")
+            self._function_scopes[id(step.block)] = Scope(name, scope)
+        return self._function_scopes[id(step.block)]
+
+
+def _tensor_data(step: TraceStep, output: int) -> TensorData:
+    value = step.final.outputs.get(output)
+    if value is not None:
+        return TensorData(value.shape, value.dtype, value.values)
+    metadata = gradient_metadata(step.final.node)[output]
+    return TensorData(tuple(metadata.shape), dtype_name(metadata.dtype), None)
+
+
+def _extra_attributes(step: TraceStep) -> dict[str, Any]:
+    """Return the arguments of a call that are not tensors and differ from their defaults."""
+    call = step.core.call
+    if call is None:
+        return {}
+    attrs = {}
+    for argument in schema_of(call.operation).arguments:
+        x = bind_arguments(call).get(argument.name)
+        default = argument.default_value if argument.has_default_value() else None
+        is_plain = isinstance(x, int | float | str) or (
+            isinstance(x, tuple) and all(isinstance(item, int | float) for item in x)
+        )
+        if is_plain and x != (tuple(default) if isinstance(default, list) else default):
+            attrs[argument.name] = x
+    return attrs

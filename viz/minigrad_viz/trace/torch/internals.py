@@ -1,0 +1,54 @@
+"""The parts of PyTorch's autograd engine that it does not document, in one place.
+
+They have existed since PyTorch 2.4: the sequence numbers with which its profiler relates forward to backward
+operations, the metadata of gradients that AOTAutograd reads, and the schemas of ATen operations.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+__all__ = [
+    "disable_function_modes",
+    "gradient_metadata",
+    "graph_task_id",
+    "memory_version",
+    "next_sequence_number",
+    "schema_of",
+    "sequence_number",
+]
+
+disable_function_modes = torch._C.DisableTorchFunctionSubclass
+"""Context manager in which no `TorchFunctionMode` is called."""
+
+
+def sequence_number(node: Any) -> int:
+    """Return the number of an autograd node: nodes are numbered in each thread, in the order of their creation."""
+    return int(node._sequence_nr())
+
+
+def next_sequence_number() -> int:
+    """Return the number of the autograd node that the current thread will create next."""
+    return int(torch.autograd._get_sequence_nr())  # type: ignore[attr-defined]
+
+
+def gradient_metadata(node: Any) -> list[Any]:
+    """Return the ``shape``, ``dtype`` and ``device`` of the gradient of each output of an autograd node."""
+    return list(node._input_metadata)
+
+
+def graph_task_id() -> int:
+    """Return the id of the backward pass that the engine is running in the current thread."""
+    return int(torch._C._current_graph_task_id())
+
+
+def schema_of(operation: Any) -> Any:
+    """Return the schema of an ATen operation: its name, its arguments and what it returns."""
+    return operation._schema
+
+
+def memory_version(x: torch.Tensor) -> int:
+    """Return the number of in-place operations on the memory of `x`; 0 for inference tensors, which have none."""
+    return 0 if x.is_inference() else x._version
