@@ -16,7 +16,8 @@ class ArraySummary:
 
     `cells` is a NumPy array with the subsampled picture that `arrays.summary` makes of the array, every ``step[0]``-th
     row and ``step[1]``-th column. `statistics` has the keys "min", "max", "mean", "std", "hist", "nan" and "inf"; the
-    histogram counts the sample. NumPy functions see the sample, as one row of elements.
+    histogram counts the sample; with the key "estimated", mean and standard deviation are those of a sample. NumPy
+    functions see the sample, as one row of elements.
     """
 
     __slots__ = ("cells", "dtype", "shape", "size", "statistics", "step")
@@ -58,6 +59,20 @@ class ArraySummary:
         pairs = zip(own, others, strict=True)
         close = all(x == y or (None not in (x, y) and math.isclose(x, y, rel_tol=1e-5)) for x, y in pairs)
         return close and np.allclose(self.cells, other.cells, rtol=1e-5, atol=0.0, equal_nan=True)
+
+    def __add__(self, other: ArraySummary) -> ArraySummary:
+        """Return an estimate of the sum of two arrays: exact in the sample, whose statistics it has."""
+        import numpy as np
+
+        cells = self.cells + other.cells
+        finite = cells[np.isfinite(cells)].astype(float) if cells.dtype.kind != "c" else abs(cells)
+        nan, inf = (self.statistics[name] + other.statistics[name] for name in ("nan", "inf"))
+        statistics = {"min": None, "max": None, "mean": None, "std": None, "hist": [0], "nan": nan, "inf": inf}
+        if finite.size:
+            statistics |= {"min": float(finite.min()), "max": float(finite.max())}
+            statistics |= {"mean": float(finite.mean()), "std": float(finite.std())}
+            statistics["hist"] = np.histogram(finite, len(self.statistics["hist"]))[0].tolist()
+        return ArraySummary(self.shape, self.dtype, cells, self.step, statistics)
 
     def scaled(self, factor: float) -> ArraySummary:
         """Return the summary of the array times `factor`."""

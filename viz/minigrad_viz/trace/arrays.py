@@ -168,7 +168,8 @@ def _format_statistics(stats: Mapping[str, Any]) -> str:
         return f"{'all ' if stats['size'] > 1 else ''}{_format_value(stats, low, scale)}"
     first, last = (_format_value(stats, x, scale) for x in (low, high))
     mean, std = (_format_digits(x, scale) for x in (stats["mean"], stats["std"]))
-    return f"{first} … {last}, mean {mean}, std {std} {bars(stats['hist'])}"
+    about = "≈" if stats.get("estimated") else ""
+    return f"{first} … {last}, mean {about}{mean}, std {about}{std} {bars(stats['hist'])}"
 
 
 def _format_value(stats: Mapping[str, Any], x: float, scale: float) -> str:

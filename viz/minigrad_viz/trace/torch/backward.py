@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from minigrad_viz.trace.array_summary import ArraySummary
 from minigrad_viz.trace.torch.internals import gradient_metadata, graph_task_id, sequence_number
 from minigrad_viz.trace.torch.summaries import HostValues, copy_to_host
 
@@ -54,11 +55,12 @@ def targets_of(node: Any) -> list[Target | None]:
 class BackwardPass:
     """The events of a pass so far. `uses` counts the edges into each target, in the graph known so far."""
 
-    def __init__(self, uses: Counter[Target]) -> None:
+    def __init__(self, uses: Counter[Target], keeps_sums: bool = True) -> None:
         self.root: int | None = None
         """The key of the first node."""
         self.events: list[BackwardEvent] = []
-        self._uses = uses
+        self._uses, self._keeps_sums = uses, keeps_sums
+        self._last_event: dict[Target, int] = {}
         self._sums: dict[Target, torch.Tensor] = {}  # of targets with several contributions
         self._totals: dict[Target, tuple[int, HostValues]] = {}  # the address of a total, and its values
 
@@ -67,18 +69,38 @@ class BackwardPass:
         if self.root is None:
             self.root = node
         upstream_values = tuple([self._upstream_values((node, k), x) for k, x in enumerate(upstream)])
-        for k in range(len(upstream)):
+        for k, values in enumerate(upstream_values):
             self._sums.pop((node, k), None)
+            if (node, k) in self._last_event and self._uses[node, k] > 1:
+                at = self._last_event[node, k]
+                self.events[at] = self.events[at]._replace(total=values)
+        same_elements = {_address(x): y for x, y in zip(upstream, upstream_values, strict=True) if x is not None}
         for slot, (target, grad) in enumerate(zip(targets, grads, strict=False)):
             if target is None or grad is None:
                 continue
-            contribution = total = copy_to_host(grad)
+            contribution = total = copy_to_host(grad, same_elements.get(_address(grad)))
             if self._uses[target] > 1:
-                before = self._sums.get(target)
-                self._sums[target] = grad.detach() if before is None else before + grad.detach()
-                total = contribution if before is None else copy_to_host(self._sums[target])
+                total = self._add_to_sum(target, grad.detach(), contribution)
             self._totals[target] = _address(grad), total
+            self._last_event[target] = len(self.events)
             self.events.append(BackwardEvent(node, slot, target, upstream_values, contribution, total))
+
+    def set_total(self, target: Target, grad: Any) -> None:
+        """Set the complete gradient of a target, in the event of the last contribution to it."""
+        if target in self._last_event and self._uses[target] > 1:
+            at = self._last_event[target]
+            self.events[at] = self.events[at]._replace(total=copy_to_host(grad))
+
+    def _add_to_sum(self, target: Target, grad: Any, contribution: HostValues) -> HostValues:
+        """Return the sum of the contributions so far. Without `keeps_sums`, that of a large array is the sum of the
+        samples, until `set_total`, so that no gradient is kept.
+        """
+        if not self._keeps_sums and isinstance(contribution, ArraySummary):
+            before = self._totals[target][1] if target in self._totals else None
+            return contribution + before if isinstance(before, ArraySummary) else contribution
+        before = self._sums.get(target)
+        self._sums[target] = grad if before is None else before + grad
+        return contribution if before is None else copy_to_host(self._sums[target])
 
     def _upstream_values(self, output: Target, grad: Any) -> HostValues:
         if grad is None:
@@ -121,6 +143,9 @@ class BackwardObserver:
             self._targets[key] = targets = targets_of(node)
             self._uses.update(filter(None, targets))
             node.register_hook(partial(self._record, key, targets))
+            for (inner, _), target in zip(node.next_functions, targets, strict=True):
+                if target is not None and target[0] < 0 and self._uses[target] == 2:  # the second use of a leaf
+                    inner.register_prehook(partial(self._record_leaf, target))
             stack += [inner for inner, _ in node.next_functions if inner is not None]
 
     def _record(self, key: int, targets: Sequence[Target | None], grads: Any, upstream: Any) -> None:
@@ -131,11 +156,20 @@ class BackwardObserver:
         finally:
             self.is_active = False
 
+    def _record_leaf(self, target: Target, grads: Any) -> None:
+        run = self.passes.get(graph_task_id())
+        if run is not None and grads[0] is not None:
+            self.is_active = True
+            try:
+                run.set_total(target, grads[0])
+            finally:
+                self.is_active = False
+
     def _current_pass(self, key: int) -> BackwardPass:
         task = graph_task_id()
         if task not in self.passes:  # a second pass from the same root replaces the first
             self.passes = {old: run for old, run in self.passes.items() if run.root != key}
-            self.passes[task] = BackwardPass(self._uses)
+            self.passes[task] = BackwardPass(self._uses, keeps_sums=False)
         return self.passes[task]
 
 

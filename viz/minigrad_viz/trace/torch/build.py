@@ -9,11 +9,11 @@ import torch
 
 from minigrad_viz.trace.alarms import add_alarms
 from minigrad_viz.trace.names import Namespaces
+from minigrad_viz.trace.rows import Note
 from minigrad_viz.trace.torch.graph import build_graph
 from minigrad_viz.trace.torch.groups import join_steps
 from minigrad_viz.trace.torch.names import tensor_names
 from minigrad_viz.trace.torch.passes import add_passes
-from minigrad_viz.trace.rows import Note
 from minigrad_viz.trace.trace import Trace
 
 __all__ = ["trace_torch"]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -26,10 +27,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from minigrad.core.grad_mode import Scope
 from minigrad_viz.trace.torch.backward import BackwardObserver
-from minigrad_viz.trace.torch.internals import memory_version, next_sequence_number, schema_of, sequence_number
+from minigrad_viz.trace.torch.internals import (
+    graph_task_id,
+    memory_version,
+    next_sequence_number,
+    schema_of,
+    sequence_number,
+)
 from minigrad_viz.trace.torch.rows import FunctionCall, OperationCall, TensorArgument, TensorValue
 from minigrad_viz.trace.torch.source_lines import caller_line
-from minigrad_viz.trace.torch.summaries import copy_to_host, dtype_name
+from minigrad_viz.trace.torch.summaries import copy_to_host, dtype_name, has_same_values
 
 __all__ = ["RECORDINGS", "Recorder", "TorchRecording", "tensors_in"]
 
@@ -102,6 +109,14 @@ class Recorder:
         """Whether PyTorch is called by the recorder itself."""
         return self._is_copying or self.recording.observer.is_active
 
+    @contextmanager
+    def _copying(self) -> Iterator[None]:
+        self._is_copying = True
+        try:
+            yield
+        finally:
+            self._is_copying = False
+
     # --- modules -----------------------------------------------------------------------------------------------------
 
     def _enter_module(self, module: torch.nn.Module, args: Any) -> None:
@@ -154,8 +169,8 @@ class Recorder:
 
     def call_operation(self, operation: Any, args: Any, kwargs: Any) -> Any:
         """Run an ATen operation and record it."""
-        if self._is_paused:
-            return operation(*args, **kwargs)
+        if self._is_paused or (graph_task_id() >= 0 and not torch.is_grad_enabled()):
+            return operation(*args, **kwargs)  # a backward pass without a graph of its own is observed node by node
         operands = [(x, self._value_index(x)) for x in tensors_in((args, kwargs))]
         output = operation(*args, **kwargs)
         creates_node = torch.is_grad_enabled() and any(x.requires_grad for x, _ in operands)
@@ -205,11 +220,8 @@ class Recorder:
     def _add_value(self, x: torch.Tensor, call: OperationCall | None, output: int, base: Any = None) -> int:
         recording = self.recording
         index = len(recording.values)
-        self._is_copying = True
-        try:
+        with self._copying():
             values = copy_to_host(x, base)
-        finally:
-            self._is_copying = False
         is_leaf = call is None and _grad_fn(x)[0] is None
         recording.values.append(
             TensorValue(index, tuple(x.shape), dtype_name(x.dtype), str(x.device), values, call, x if is_leaf else None)
@@ -234,7 +246,7 @@ class Recorder:
         if is_known and is_leaf and recording.values[entry[1]].tensor is None:  # type: ignore[index]
             is_known = False  # computed, and then made a leaf
         number, state = (None if node is None else sequence_number(node)), self._state(x)
-        if is_known and entry[2] == state and (number is None or number == entry[3]):  # type: ignore[index]
+        if is_known and (number is None or number == entry[3]) and self._is_unchanged(x, entry, state):  # type: ignore[index]
             return entry[1]  # type: ignore[index]
         if number is not None:
             index = recording.value_of_output.get((number, x.output_nr))
@@ -261,6 +273,15 @@ class Recorder:
         if writes:
             value.tensor, value.written_by = None, writes[-1]
         return index
+
+    def _is_unchanged(self, x: torch.Tensor, entry: Any, state: tuple[int, int]) -> bool:
+        """Whether `x` has the values of its entry. An operation on the same storage may have modified other elements,
+        as in an LSTM, whose gates share memory.
+        """
+        if entry[2] == state or entry[2][0] != state[0]:
+            return bool(entry[2] == state)
+        with self._copying():
+            return has_same_values(copy_to_host(x), self.recording.values[entry[1]].values)
 
     def _state(self, x: torch.Tensor, coming_versions: int = 0) -> tuple[int, int]:
         """Return what changes when the memory of `x` is modified: its version, which counts the operations on its

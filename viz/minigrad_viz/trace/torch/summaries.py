@@ -14,10 +14,12 @@ import torch
 from minigrad_viz.trace.array_summary import ArraySummary
 from minigrad_viz.trace.arrays import BINS, MAX_CELLS, grid, subsampling_step
 
-__all__ = ["HostValues", "copy_to_host", "dtype_name"]
+__all__ = ["HostValues", "copy_to_host", "dtype_name", "has_same_values"]
 
 HostValues = Any  # an np.ndarray, an ArraySummary, or None if the values cannot be read
 SAMPLE_CELLS = 1024  # sampled elements of a tensor with more than MAX_CELLS elements
+MAX_EXACT_ELEMENTS = 1_000_000  # elements above which the mean and the standard deviation are estimated
+ESTIMATE_CELLS = 16_384  # elements from which they are estimated
 
 
 def dtype_name(dtype: torch.dtype) -> str:
@@ -52,6 +54,15 @@ def copy_to_host(x: torch.Tensor, same_elements: HostValues = None) -> HostValue
     return ArraySummary(tuple(x.shape), dtype_name(x.dtype), cells, step, statistics)
 
 
+def has_same_values(first: HostValues, second: HostValues) -> bool:
+    """Whether two tensors have the same elements, as far as they were copied."""
+    if isinstance(first, ArraySummary) and isinstance(second, ArraySummary):
+        return first.statistics == second.statistics and has_same_values(first.cells, second.cells)
+    if not (isinstance(first, np.ndarray) and isinstance(second, np.ndarray)):
+        return False
+    return np.array_equal(first, second, equal_nan=first.dtype.kind in "fc")
+
+
 def _to_numpy(x: torch.Tensor) -> Any:
     """Return a copy of the elements of `x`."""
     kind = _numpy_dtype(x.dtype)
@@ -70,12 +81,14 @@ def _numpy_dtype(dtype: torch.dtype) -> np.dtype[Any]:
 
 
 @lru_cache(maxsize=256)
-def _sample(shape: tuple[int, ...], device: torch.device) -> tuple[int, int, tuple[int, int], torch.Tensor]:
+def _sample(
+    shape: tuple[int, ...], device: torch.device, cells: int = SAMPLE_CELLS
+) -> tuple[int, int, tuple[int, int], torch.Tensor]:
     """Return the rows and columns of the subsampled picture of an array, its strides, and the flat indices of its
     elements.
     """
     rows, cols, across = grid(shape)
-    down, right = subsampling_step(rows, cols, SAMPLE_CELLS)
+    down, right = subsampling_step(rows, cols, cells)
     y, x = np.meshgrid(np.arange(0, rows, down), np.arange(0, cols, right), indexing="ij")
     height, width = (shape[-2] if len(shape) > 1 else 1), (shape[-1] if shape else 1)
     matrix = (y // height) * across + x // width
@@ -84,17 +97,18 @@ def _sample(shape: tuple[int, ...], device: torch.device) -> tuple[int, int, tup
 
 
 def _statistics(x: torch.Tensor, cells: Any) -> dict[str, Any]:
-    """Return the statistics of all elements, as `arrays.summary` does, with the histogram of the sample `cells`."""
-    if (
-        not (x.dtype.is_floating_point or x.dtype.is_complex)
-        or x.dtype in (torch.float16, torch.bfloat16)
-        or x.dtype.itemsize == 1
-    ):
+    """Return the statistics of all elements, as `arrays.summary` does, with the histogram of the sample `cells`.
+
+    The mean and the standard deviation of more than a million elements are those of 16,384 of them.
+    """
+    sample = cells
+    if x.numel() > MAX_EXACT_ELEMENTS:
+        sample = _to_numpy(x.take(_sample(tuple(x.shape), x.device, ESTIMATE_CELLS)[3]))
+    if x.dtype.is_complex:
+        x, cells, sample = x.abs(), abs(cells), abs(sample)
+    elif x.dtype not in (torch.float32, torch.float64):
         x = x.float()
-    elif x.dtype.is_complex:
-        x = x.abs()
-    sample = abs(cells) if np.iscomplexobj(cells) else cells.astype(np.float64)
-    sample = sample[np.isfinite(sample)]
+    x = _in_memory_order(x)
     low, high, mean, std = _moments(x, sample)
     nan = inf = 0
     if not np.isfinite([low, high, mean]).all():
@@ -102,22 +116,37 @@ def _statistics(x: torch.Tensor, cells: Any) -> dict[str, Any]:
         finite = x[x.isfinite()]
         if not finite.numel():
             return {"min": None, "max": None, "mean": None, "std": None, "hist": [0] * BINS, "nan": nan, "inf": inf}
-        low, high, mean, std = _moments(finite.double(), sample)
-    hist = np.histogram(sample, BINS, (low, high))[0] if high > low else np.bincount([BINS // 2], minlength=BINS)
-    return {"min": low, "max": high, "mean": mean, "std": std, "hist": hist.tolist(), "nan": nan, "inf": inf}
+        low, high, mean, std = _moments(finite.double(), sample[np.isfinite(sample)])
+    shown = cells[np.isfinite(cells)].astype(np.float64)
+    hist = np.histogram(shown, BINS, (low, high))[0] if high > low else np.bincount([BINS // 2], minlength=BINS)
+    estimated = {"estimated": True} if x.numel() > MAX_EXACT_ELEMENTS else {}
+    statistics = {"min": low, "max": high, "mean": mean, "std": std, "hist": hist.tolist(), "nan": nan, "inf": inf}
+    return statistics | estimated
 
 
-def _moments(x: torch.Tensor, cells: Any) -> tuple[float, float, float, float]:
-    """Return the minimum, maximum, mean and standard deviation of the elements of `x`, in three passes over memory.
+def _in_memory_order(x: torch.Tensor) -> torch.Tensor:
+    """Return the elements of `x` in the order of their addresses if they are adjacent, which is faster to read."""
+    extent = 1
+    for stride, size in sorted(zip(x.stride(), x.shape, strict=True)):
+        if size > 1 and stride != extent:
+            return x
+        extent *= size
+    return x.as_strided((x.numel(),), (1,), x.storage_offset())
 
-    `torch.var_mean` takes ten times as long. If the mean is so large that the difference of squares loses its digits,
-    the standard deviation is that of the sample `cells`.
+
+def _moments(x: torch.Tensor, sample: Any) -> tuple[float, float, float, float]:
+    """Return the minimum, maximum, mean and standard deviation of the elements of `x`, of which `sample` is a part.
+
+    One pass over memory takes about as long as a pointwise operation, and `torch.var_mean` ten times as long. So the
+    standard deviation is computed from the norm, unless the mean is so large that the difference loses its digits.
     """
     low, high = x.aminmax()
-    numbers: list[float] = torch.stack(
-        [y.double() for y in (low, high, x.mean(), torch.linalg.vector_norm(x))]
-    ).tolist()
+    if x.numel() > MAX_EXACT_ELEMENTS and sample.size:
+        bounds: list[float] = torch.stack((low.double(), high.double())).tolist()
+        return bounds[0], bounds[1], float(sample.mean(dtype=np.float64)), float(sample.std(dtype=np.float64))
+    measures = low, high, x.mean(), torch.linalg.vector_norm(x)
+    numbers: list[float] = torch.stack([measure.double() for measure in measures]).tolist()
     mean, mean_square = numbers[2], numbers[3] ** 2 / x.numel()
     variance = mean_square - mean**2
-    std = variance**0.5 if variance > 1e-4 * mean_square or not mean_square else float(cells.std())
+    std = variance**0.5 if variance > 1e-4 * mean_square or not mean_square else float(sample.std(dtype=np.float64))
     return numbers[0], numbers[1], mean, std
