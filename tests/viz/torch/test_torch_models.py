@@ -29,8 +29,8 @@ def test_contributions_sum_to_the_gradients_of_pytorch(torch, name):
         sums = gradient_sums(run)
         for p in parameters:
             if p.grad is not None and p.numel() <= 10_000:
-                assert_same_bits(sums[indices[p]], p.grad.numpy(), name)
-    assert {indices[p] for p in parameters if p.grad is not None} <= sums.keys()
+                assert_same_bits(sums[indices[id(p)]], p.grad.numpy(), name)
+    assert {indices[id(p)] for p in parameters if p.grad is not None} <= sums.keys()
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -45,7 +45,7 @@ def test_a_recorded_program_has_true_edges_and_true_gradients(torch, first):
             for leaf, expected in zip(leaves, expected_leaves, strict=True):
                 assert (leaf.grad is None) == (expected.grad is None)
                 if leaf.grad is not None:
-                    assert_same_bits(sums[indices[leaf]], leaf.grad.numpy(), f"gradient of program {seed}")
+                    assert_same_bits(sums[indices[id(leaf)]], leaf.grad.numpy(), f"gradient of program {seed}")
                     np.testing.assert_allclose(leaf.grad, expected.grad, rtol=1e-5, atol=1e-6)
             observed = to_trace(loss).passes[0]
             assert observed.edge == trace.passes[0].edge

@@ -13,9 +13,10 @@ from minigrad_viz.pictures.node_text import format_shape
 from minigrad_viz.trace import Pass, PassStep, Trace, trace_with_indices
 from minigrad_viz.trace.arrays import format_summary, summary
 from minigrad_viz.trace.captions import edge_vjp, parenthesize, summed_axes
-from minigrad_viz.trace.names import Namespaces, caller_namespaces
+from minigrad_viz.trace.names import Namespaces, caller_namespaces, is_torch
 from minigrad_viz.trace.notation import format_pretty, formula_text, make_formula
 from minigrad_viz.trace.positions import find_node, short_repr
+from minigrad_viz.trace.recording import largest_result
 
 __all__ = ["Explanation", "explain"]
 
@@ -48,7 +49,7 @@ def explain(node: Any, of: Any = None) -> Explanation:
       through v₂ = a · b: upstream × local = 1.0 × (−3.0) = −3.0, with ∂v₂/∂a = b = −3.0
       1.0 + (−3.0) = −2.0
     """
-    if of is None and not isinstance(node, Node):
+    if of is None and not (isinstance(node, Node) or is_torch(node)):
         raise ArgumentError(
             f"explain: expected a Value or a tensor, but got {short_repr(node)}.\n"
             '  Pass one, or its name together with the result: explain("a", of=loss).'
@@ -67,8 +68,10 @@ def explain(node: Any, of: Any = None) -> Explanation:
 
 def _find_output(node: Any, namespaces: Namespaces) -> Any:
     """Return the variable whose graph contains `node` and is the largest, or `node` itself if there is none."""
-    if not isinstance(node, Node):
-        return node
+    if is_torch(node):
+        variables = [x for namespace in namespaces for x in list(namespace.values()) if not isinstance(x, list | tuple)]
+        result = largest_result(node, variables)
+        return node if result is None else result
     best, max_nodes, target = node, 0, get_node(node)
     for namespace in namespaces:
         for variable in list(namespace.values()):

@@ -22,7 +22,7 @@ from minigrad_viz.trace.positions import find_node
 from minigrad_viz.trace.rows import Note, TraceBlock
 from minigrad_viz.trace.trace import Trace
 
-__all__ = ["FailedCall", "failing_call", "trace_failure", "user_frames"]
+__all__ = ["FailedCall", "add_call_node", "failing_call", "trace_failure", "user_frames"]
 
 MINIGRAD_FOLDER, VIEWER_FOLDER = Path(mg.__file__).parent, Path(__file__).parents[1]
 
@@ -125,8 +125,8 @@ def trace_failure(error: BaseException, namespaces: Namespaces, built_nodes: lis
         if isinstance(x, GraphNode):
             operand_nodes += [find_node(trace, indices, x, "trace")] if x in roots else []
         elif isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < 1e308:
-            operand_nodes.append(_add_node(trace, "c", None, float(x), []))
-    at = _add_node(trace, "x", call.op, None, operand_nodes)
+            operand_nodes.append(add_call_node(trace, "c", None, float(x), []))
+    at = add_call_node(trace, "x", call.op, None, operand_nodes)
     trace.block[at] = _block_of(trace, indices, getattr(error, "minigrad_scope", ""))
     for end in operand_nodes:  # move the parameters of a failed layer to its block
         if isinstance(next((x for x, index in indices.items() if index == end), None), mg.nn.Parameter):
@@ -149,7 +149,7 @@ def _location_phrase(error: BaseException, namespaces: Namespaces) -> str:
     return f" (at {sanitize(_source_line(*frames[-1]))})" if frames else ""
 
 
-def _add_node(trace: Trace, kind: str, name: str | None, value: float | None, operands: list[int]) -> int:
+def add_call_node(trace: Trace, kind: str, name: str | None, value: float | None, operands: list[int]) -> int:
     """Append a node with these operands, and return its index."""
     at, operand_count = len(trace.kinds), len(operands)
     trace.kinds.append(kind)

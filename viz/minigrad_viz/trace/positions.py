@@ -110,7 +110,7 @@ def _index_of(trace: Trace, indices: Mapping[Any, int], node: Any) -> int | None
             if kind != "c" and node == (name or handle(index)):
                 return index
         return None
-    keys = (node, get_node(node)) if isinstance(node, Node) else ()
+    keys = (node, get_node(node)) if isinstance(node, Node) else (id(node),)
     return next((indices[key] for key in keys if key in indices), None)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import minigrad as mg
+from minigrad_viz.trace.names import Namespaces, is_torch
+from minigrad_viz.trace.trace import Trace
 
-__all__ = ["record"]
+__all__ = ["is_recorded", "largest_result", "record", "recorded_failure"]
 
 
 @contextmanager
@@ -36,3 +39,30 @@ def record() -> Iterator[None]:
 
             contexts.enter_context(Recorder())
         yield
+
+
+def recorded_failure(error: BaseException, namespaces: Namespaces) -> Trace | None:
+    """Return the graph of a recorded PyTorch function that raised `error`, with the call; None if there is none."""
+    if "torch" not in sys.modules:
+        return None
+    from minigrad_viz.trace.torch import trace_torch_failure
+
+    return trace_torch_failure(error, namespaces)
+
+
+def is_recorded(x: Any) -> bool:
+    """Whether `x` is a PyTorch tensor that was computed, with a gradient or within `record`."""
+    if not is_torch(x):
+        return False
+    from minigrad_viz.trace.torch import is_computed
+
+    return all(map(is_computed, x if isinstance(x, list | tuple) else [x]))
+
+
+def largest_result(x: Any, candidates: Iterable[Any]) -> Any:
+    """Return the PyTorch tensor among `candidates` with the largest graph that contains `x`; None if there is none."""
+    from minigrad_viz.trace.torch import operations_since
+
+    sizes = [(operations_since(result, x), result) for result in candidates if result is not x and is_recorded(result)]
+    size, result = max(sizes, key=lambda pair: pair[0], default=(0, None))
+    return result if size else None

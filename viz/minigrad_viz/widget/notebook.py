@@ -15,6 +15,7 @@ from minigrad.core.snapshot import get_node, snapshot
 from minigrad_viz.pictures.drawing import Drawing
 from minigrad_viz.trace import Trace, to_trace
 from minigrad_viz.trace.failed_call import trace_failure, user_frames
+from minigrad_viz.trace.recording import is_recorded, largest_result, record, recorded_failure
 from minigrad_viz.widget.player import make_player
 
 __all__ = ["load", "unload"]
@@ -76,15 +77,17 @@ def _trace_magic(shell: Any, line: str, cell: str) -> Any:
     namespace = shell.user_ns
     before = dict(namespace)
     try:
-        with mg.record(lines=True):
+        with record():
             last = _run_cell(shell, cell)
     except BaseException as error:
         inside = [frame.f_locals for frame, _ in user_frames(error, namespace) if frame.f_locals is not namespace]
-        failure_trace = trace_failure(error, (namespace, *inside), _new_results(before, namespace, *inside))
+        failure_trace = recorded_failure(error, (namespace, *inside))
+        if failure_trace is None:
+            failure_trace = trace_failure(error, (namespace, *inside), _new_results(before, namespace, *inside))
         if failure_trace is not None:
             _show(failure_trace, "--static" in options)
         raise
-    with mg.record(lines=True):
+    with record():
         roots = eval(expression, namespace) if expression else None
     if roots is None and _has_graph(last):
         roots = last
@@ -140,6 +143,8 @@ def _has_graph(x: Any) -> bool:
     """Whether `x`, or each item of a list, was computed by recorded operations."""
     if isinstance(x, list | tuple):
         return bool(x) and all(map(_has_graph, x))
+    if is_recorded(x):
+        return True
     creator = x.op if isinstance(x, mg.Value) else getattr(x, "grad_fn", None) if isinstance(x, Node) else None
     return creator is not None
 
@@ -149,6 +154,9 @@ def _new_results(before: dict[str, Any], *namespaces: Mapping[str, Any]) -> list
     named = [item for space in namespaces for item in list(space.items())]
     new = [x for name, x in named if not name.startswith("_") and x is not before.get(name)]
     results = [x for x in new if not isinstance(x, list | tuple) and _has_graph(x)]
-    results = list(dict.fromkeys(results))
-    used = {id(operand) for record in snapshot(results) for operand in record.operands}
+    results = list({id(x): x for x in results}.values())
+    recorded = [x for x in results if is_recorded(x)]
+    if recorded:
+        return [x for x in recorded if largest_result(x, recorded) is None]
+    used = {id(operand) for row in snapshot(results) for operand in row.operands}
     return [x for x in results if id(get_node(x)) not in used]

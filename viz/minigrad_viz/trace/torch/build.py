@@ -10,6 +10,7 @@ import torch
 from minigrad_viz.trace.alarms import add_alarms
 from minigrad_viz.trace.names import Namespaces
 from minigrad_viz.trace.rows import Note
+from minigrad_viz.trace.torch.builder import TorchBuilder
 from minigrad_viz.trace.torch.graph import build_graph
 from minigrad_viz.trace.torch.groups import join_steps
 from minigrad_viz.trace.torch.names import tensor_names
@@ -19,11 +20,10 @@ from minigrad_viz.trace.trace import Trace
 __all__ = ["trace_torch"]
 
 
-from minigrad_viz.trace.torch.builder import TorchBuilder
-
-
 def trace_torch(roots: Sequence[torch.Tensor], namespaces: Namespaces) -> tuple[Trace, dict[Any, int]]:
-    """Return the trace of the graph that computes `roots`, and the index of each leaf and step in the trace."""
+    """Return the trace of the graph that computes `roots`, and the index of each node, by the id of its tensor, or of
+    tensors that still have its value.
+    """
     graph = build_graph(roots)
     builder = TorchBuilder(graph)
     for step in join_steps(graph):
@@ -39,4 +39,7 @@ def trace_torch(roots: Sequence[torch.Tensor], namespaces: Namespaces) -> tuple[
         builder.trace.notes.append(Note("overwritten", node, text, (node,)))
     add_passes(builder, roots)
     add_alarms(builder.trace)
-    return builder.trace, builder.indices
+    indices = {id(x): index for x, index in builder.tensors_with_indices()} | dict(
+        zip(map(id, roots), outputs, strict=True)
+    )
+    return builder.trace, indices

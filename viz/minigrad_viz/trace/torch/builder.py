@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from numbers import Real
 from typing import Any
 
@@ -14,6 +15,7 @@ from minigrad_viz.trace.torch.graph import Graph, NodeRef, StepOperand
 from minigrad_viz.trace.torch.groups import TraceStep
 from minigrad_viz.trace.torch.internals import gradient_metadata, schema_of
 from minigrad_viz.trace.torch.operations import bind_arguments, opaque_op
+from minigrad_viz.trace.torch.recorder import RECORDINGS
 from minigrad_viz.trace.torch.rows import TensorArgument, TensorValue
 from minigrad_viz.trace.torch.summaries import copy_to_host, dtype_name
 
@@ -34,6 +36,7 @@ class TorchBuilder(Builder):
         """The node of each output of a step of which several outputs are used."""
         self.hidden_writes: set[int] = set()
         """Nodes that were modified without being recorded by autograd."""
+        self._buffers: set[int] = set()  # by id: leaves that are buffers of modules
         self._function_scopes: dict[int, Scope] = {}
 
     def index_of(self, source: NodeRef) -> int:
@@ -48,6 +51,20 @@ class TorchBuilder(Builder):
         if source.key[0] == "leaf":
             return self.graph.leaves[source.key]
         return ("pick", source) if (source.key, source.output) in self.picks else source.key
+
+    def tensors_with_indices(self) -> Iterator[tuple[torch.Tensor, int]]:
+        """Yield the leaves, and the tensors that still have the value of a node, with the node's index."""
+        graph = self.graph
+        for leaf in graph.leaves.values():
+            if isinstance(leaf, torch.Tensor):
+                yield leaf, self.indices[leaf]
+        sources = {id(value): NodeRef(key, k) for key, step in graph.steps.items() for k, value in step.outputs.items()}
+        sources |= {id(value): NodeRef(key) for key, value in graph.values.items()}
+        for recording in RECORDINGS:
+            for reference, value, _, _ in list(recording.tensors.values()):
+                source, x = sources.get(id(recording.values[value])), reference()
+                if source is not None and x is not None and self.node_of_source(source) in self.indices:
+                    yield x, self.index_of(source)
 
     # --- leaves ---
 
@@ -69,6 +86,19 @@ class TorchBuilder(Builder):
             self.trace.grads[index] = copy_to_host(grad)
         return index
 
+    def _is_in_module(self, leaf: Any, scope: Any) -> bool:
+        """Whether a leaf is a parameter, or a buffer of the module that is called in `scope`."""
+        if isinstance(leaf, torch.nn.Parameter) or scope is None or scope.module is None:
+            return isinstance(leaf, torch.nn.Parameter)
+        is_buffer = any(leaf is buffer for buffer in scope.module.buffers(recurse=False))
+        if is_buffer:
+            self._buffers.add(id(leaf))
+        return is_buffer
+
+    def _input_leaves(self, names: Sequence[str | None]) -> set[int]:
+        buffers = {index for leaf, index in self.indices.items() if id(leaf) in self._buffers}
+        return super()._input_leaves(names) - buffers
+
     # --- steps ---
 
     def add_step(self, step: TraceStep) -> None:
@@ -77,7 +107,7 @@ class TorchBuilder(Builder):
         for operand in step.operands:
             if operand.source.key in self.graph.leaves:
                 leaf = self.graph.leaves[operand.source.key]
-                self._add_leaf(operand.source.key, scope if isinstance(leaf, torch.nn.Parameter) else None)
+                self._add_leaf(operand.source.key, scope if self._is_in_module(leaf, scope) else None)
         op, order, attrs = self._operation(step)
         operands: dict[int, int] = {}
         flows: list[bool] = []

@@ -19,7 +19,7 @@ from minigrad_viz.trace.torch.internals import gradient_metadata, sequence_numbe
 from minigrad_viz.trace.torch.recorder import RECORDINGS, TorchRecording
 from minigrad_viz.trace.torch.rows import FunctionCall, OperationCall, TensorValue
 
-__all__ = ["Graph", "NodeRef", "StepOperand", "TorchStep", "build_graph"]
+__all__ = ["Graph", "NodeRef", "StepOperand", "TorchStep", "build_graph", "is_computed", "operations_since"]
 
 Key = tuple[Any, ...]
 CREATION_OPERATIONS = ("lift_fresh",)  # they copy new data, such as that of ``torch.tensor([1, 2])``
@@ -91,6 +91,23 @@ def build_graph(tensors: Iterable[torch.Tensor]) -> Graph:
     roots = [builder.root(x) for x in tensors]
     builder.expand()
     return Graph(roots, dict(_in_order(builder.steps)), builder.leaves, builder.values)
+
+
+def is_computed(x: Any) -> bool:
+    """Whether `x` is a tensor that a recorded operation computed, or any operation that requires a gradient."""
+    if not isinstance(x, torch.Tensor):
+        return False
+    if x.grad_fn is not None:
+        return True
+    values = (recording.value_of(x) for recording in RECORDINGS)
+    return any(value is not None and value.call is not None and bool(value.call.operands) for value in values)
+
+
+def operations_since(result: torch.Tensor, x: torch.Tensor) -> int:
+    """Return the number of operations that compute `result`, if it was computed from `x`; otherwise 0."""
+    graph = build_graph([result])
+    source = _GraphBuilder().root(x)
+    return len(graph.steps) if source.key in graph.steps or source.key in graph.leaves else 0
 
 
 class _GraphBuilder:

@@ -14,6 +14,7 @@ __all__ = [
     "disable_function_modes",
     "gradient_metadata",
     "graph_task_id",
+    "has_hooks",
     "memory_version",
     "next_sequence_number",
     "schema_of",
@@ -47,6 +48,11 @@ def graph_task_id() -> int:
 def schema_of(operation: Any) -> Any:
     """Return the schema of an ATen operation: its name, its arguments and what it returns."""
     return operation._schema
+
+
+def has_hooks(x: torch.Tensor) -> bool:
+    """Whether a hook was registered on the gradient of `x`."""
+    return bool(x._backward_hooks)
 
 
 def memory_version(x: torch.Tensor) -> int:

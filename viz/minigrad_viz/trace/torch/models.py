@@ -11,6 +11,7 @@ from minigrad.core.errors import ArgumentError
 from minigrad_viz.trace.models import without_loss_alarms
 from minigrad_viz.trace.names import Namespaces
 from minigrad_viz.trace.torch.build import trace_torch
+from minigrad_viz.trace.torch.failures import trace_torch_failure
 from minigrad_viz.trace.torch.recorder import Recorder, tensors_in
 from minigrad_viz.trace.trace import Trace
 
@@ -29,7 +30,7 @@ def _trace_model(
     model: torch.nn.Module, inputs: tuple[Any, ...], namespaces: Namespaces
 ) -> tuple[Trace, dict[Any, int]]:
     """Return the trace of a model's call. The model is called in its current mode; its buffers and the random state are
-    restored.
+    restored. If it raises an error, the trace ends in the call that failed.
     """
     name = type(model).__name__
     if not inputs:
@@ -42,6 +43,11 @@ def _trace_model(
     try:
         with torch.random.fork_rng(devices), torch.enable_grad(), Recorder():
             output = model(*inputs)
+    except Exception as error:
+        failure = trace_torch_failure(error, (*namespaces, _input_names(model, inputs)))
+        if failure is None:
+            raise
+        return without_loss_alarms(failure), {}
     finally:
         with torch.no_grad():
             for buffer, saved in buffers:

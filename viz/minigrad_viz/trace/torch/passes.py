@@ -15,7 +15,7 @@ from minigrad_viz.trace.notation import sanitize
 from minigrad_viz.trace.rows import Note, TensorData
 from minigrad_viz.trace.torch.backward import BackwardEvent, BackwardPass, run_backward
 from minigrad_viz.trace.torch.builder import TorchBuilder
-from minigrad_viz.trace.torch.internals import disable_function_modes, sequence_number
+from minigrad_viz.trace.torch.internals import disable_function_modes, has_hooks, sequence_number
 from minigrad_viz.trace.torch.recorder import RECORDINGS
 
 __all__ = ["add_passes"]
@@ -37,10 +37,22 @@ def add_passes(builder: TorchBuilder, roots: Sequence[torch.Tensor]) -> None:
         except RuntimeError as error:
             trace.notes.append(Note("freed", index, _explain_failure(trace.title(index), error)))
             continue
+        if observed is None:
+            _note_hooks(builder)
         _PassWriter(builder, run).write(backward_pass)
         trace.passes.append(run)
         if observed is not None:
             _set_gradients(builder, run)
+
+
+def _note_hooks(builder: TorchBuilder) -> None:
+    """Report tensors with hooks, which a pass of our own does not call."""
+    trace = builder.trace
+    hooked = sorted({index for x, index in builder.tensors_with_indices() if has_hooks(x)})
+    if hooked and not any(note.kind == "hook" for note in trace.notes):
+        subject = f"{trace.title(hooked[0])} has a hook" if len(hooked) == 1 else f"{len(hooked)} nodes have hooks"
+        text = f"{subject}, which may modify its gradient: the backward pass shown runs no hooks."
+        trace.notes.append(Note("hook", hooked[0], text, tuple(hooked)))
 
 
 def _observed_pass(root: torch.Tensor) -> BackwardPass | None:

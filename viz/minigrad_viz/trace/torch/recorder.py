@@ -34,7 +34,7 @@ from minigrad_viz.trace.torch.internals import (
     schema_of,
     sequence_number,
 )
-from minigrad_viz.trace.torch.rows import FunctionCall, OperationCall, TensorArgument, TensorValue
+from minigrad_viz.trace.torch.rows import FunctionCall, FunctionFailure, OperationCall, TensorArgument, TensorValue
 from minigrad_viz.trace.torch.source_lines import caller_line
 from minigrad_viz.trace.torch.summaries import copy_to_host, dtype_name, has_same_values
 
@@ -57,6 +57,8 @@ class TorchRecording:
         self.call_of_node: dict[int, OperationCall] = {}
         """The call that created an autograd node, by sequence number."""
         self.observer = BackwardObserver(self)
+        self.failure: FunctionFailure | None = None
+        """The last call that raised an error."""
         self.tensors: dict[int, tuple[weakref.ref[torch.Tensor], int, Any, int | None]] = {}
         """By id of a tensor: the tensor, its value, the state of its memory, and the number of its ``grad_fn``."""
         self.in_place_calls: list[tuple[int, OperationCall]] = []
@@ -161,6 +163,9 @@ class Recorder:
                     node, _ = _grad_fn(x)
                     if node is not None:
                         recording.observer.observe(node)
+        except Exception as error:
+            recording.failure = FunctionFailure(name, arguments, caller_line(), error)
+            raise
         finally:
             self._function = outer_function
         return output

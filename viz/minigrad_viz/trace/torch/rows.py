@@ -8,7 +8,7 @@ from typing import Any
 from minigrad.core.grad_mode import Scope
 from minigrad_viz.trace.torch.internals import schema_of
 
-__all__ = ["FunctionCall", "OperationCall", "TensorArgument", "TensorValue"]
+__all__ = ["FunctionCall", "FunctionFailure", "OperationCall", "TensorArgument", "TensorValue"]
 
 
 @dataclass(slots=True)
@@ -48,6 +48,16 @@ class FunctionCall:
     name: str
     arguments: list[int]
     line: str | None
+
+
+@dataclass(slots=True)
+class FunctionFailure:
+    """A call of a PyTorch function that raised `error`."""
+
+    name: str
+    tensors: list[Any]
+    line: str | None
+    error: BaseException
 
 
 @dataclass(slots=True, eq=False)

@@ -67,7 +67,7 @@ def _to_numpy(x: torch.Tensor) -> Any:
     """Return a copy of the elements of `x`."""
     kind = _numpy_dtype(x.dtype)
     host = x.cpu() if kind.metadata is None else x.to("cpu", torch.float32)
-    return np.array(host.numpy(), dtype=kind, copy=True, order="C")
+    return np.array(host.numpy(), copy=True, order="C").view(kind)
 
 
 @cache
