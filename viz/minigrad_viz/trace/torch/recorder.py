@@ -2,8 +2,8 @@
 
 Three mechanisms of PyTorch are combined, none of which changes the user's objects:
 
-- a `TorchFunctionMode` is told of each function that the user calls, such as ``torch.nn.functional.linear``,
-- a `TorchDispatchMode` is told of the ATen operations that this function runs, such as ``aten.addmm``, with their
+- a `TorchFunctionMode` is called for each function that the user calls, such as ``torch.nn.functional.linear``,
+- a `TorchDispatchMode` is called for the ATen operations that this function runs, such as ``aten.addmm``, with their
   tensors; the sequence number of the autograd node that PyTorch has just created identifies its ``grad_fn``,
 - global module hooks give the module in which the call is made.
 
