@@ -10,7 +10,7 @@ from minigrad.profiling.profiler import profile
 from minigrad_viz import watch
 from minigrad_viz.pictures.dashboard import WIDTH, figure
 from minigrad_viz.pictures.palette import DARK, LIGHT
-from minigrad_viz.widget import watcher
+from minigrad_viz.trace import library
 from strategies import PARITY
 
 nn, F = mg.nn, mg.functional
@@ -190,7 +190,7 @@ def test_a_unit_is_a_channel_of_images():
 
 
 def test_measured_step_needs_one_transfer(monkeypatch):
-    monkeypatch.setattr(watcher, "HOST_DEVICES", ())
+    monkeypatch.setattr(library, "HOST_DEVICES", ())
     net = model()
     x, t = mg.randn(16, 3).detach(), mg.randint(0, 2, (16,))
     measured = measure_always(watch(net))
@@ -205,7 +205,7 @@ def test_measured_step_needs_one_transfer(monkeypatch):
 
 
 def test_unmeasured_steps_have_no_hooks_and_leave_the_loss_on_the_device(monkeypatch):
-    monkeypatch.setattr(watcher, "HOST_DEVICES", ())  # as if the default device were a GPU
+    monkeypatch.setattr(library, "HOST_DEVICES", ())  # as if the default device were a GPU
     net = model()
     unmeasured = watch(net)
     unmeasured._clock.may_measure = lambda share: False

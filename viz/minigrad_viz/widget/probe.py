@@ -6,17 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import minigrad as mg
-from minigrad.core.dispatch import disable_taps
-from minigrad.core.snapshot import make_record
-from minigrad.core.step import Step
 from minigrad_viz.trace.calls import instances_in
+from minigrad_viz.trace.library import AutogradLibrary
 
 __all__ = ["Probe"]
 
 MAX_SAMPLED_ELEMENTS = 256  # maximum number of elements sampled per tensor for its histogram
 # Operations whose units may all be 0, so that no gradient flows through them.
-RELU_STEPS = ("ReluBackward", "Relu6Backward")
 
 
 class Probe:
@@ -24,7 +20,10 @@ class Probe:
     step. If the optimizer `has_stepped`, also captures the gradients that it has used.
     """
 
-    def __init__(self, model: Any, layers: Sequence[tuple[str, Any]], has_stepped: bool = False) -> None:
+    def __init__(
+        self, library: AutogradLibrary, model: Any, layers: Sequence[tuple[str, Any]], has_stepped: bool = False
+    ) -> None:
+        self._library = library
         self.stale: set[int] = set()
         """Rows of the layers whose gradients are accumulated into those of the previous step."""
         self._handles: list[Any] = []
@@ -33,10 +32,10 @@ class Probe:
         self._used_gradients: dict[
             int, list[tuple[Any, Any, int]]
         ] = {}  # gradients of the previous step, with their versions
-        self._calls = _ReluTracker()
+        self._calls = _ReluTracker(self._library)
         rows = {module: k for k, (_, module) in enumerate(layers)}
         submodules = {part for module in rows for part in module.modules()} - set(rows)
-        with mg.no_grad(), disable_taps():
+        with library.module.no_grad(), library.unobserved():
             for module in set(model.modules()) - submodules:
                 self._handles.append(module.register_forward_hook(self._calls.make_hook(rows.get(module))))
             for k, (_, module) in enumerate(layers):
@@ -53,12 +52,13 @@ class Probe:
         self._captured.clear()
         self._weights_before.clear()
         self._used_gradients.clear()
-        self._calls = _ReluTracker()
+        self._calls = _ReluTracker(self._library)
 
     def _make_hook(self, k: int) -> Callable[..., None]:
         def capture(module: Any, args: Any, output: Any) -> None:
             y = output[0] if isinstance(output, tuple) and output else output
-            if isinstance(y, mg.Tensor) and y.requires_grad and y.dtype.is_floating_point and mg.is_grad_enabled():
+            lib = self._library.module
+            if isinstance(y, lib.Tensor) and y.requires_grad and y.dtype.is_floating_point and lib.is_grad_enabled():
                 self._captured[k, "values"] = y.detach()
                 y.register_hook(lambda gradient: self._capture_gradient(k, gradient))
 
@@ -108,7 +108,8 @@ class _ReluTracker:
     previous call are visited, each once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, library: AutogradLibrary) -> None:
+        self._library = library
         self.relu_outputs: dict[int, Any] = {}
         """The output of the last ReLU in or after each layer, by row."""
         self._rows: list[int] = []  # row of the layer, by call
@@ -119,11 +120,11 @@ class _ReluTracker:
 
         def track(module: Any, args: Any, output: Any) -> None:
             if row is None:
-                self._visit(_creator_steps(output))
+                self._visit(self._creator_steps(output))
                 return
-            self._visit(_creator_steps(args))
+            self._visit(self._creator_steps(args))
             self._rows.append(row)
-            call, ends = len(self._rows) - 1, _creator_steps(output)
+            call, ends = len(self._rows) - 1, self._creator_steps(output)
             self._visit(ends, call)
             self._last_call.update(dict.fromkeys(ends, call))  # necessary if a layer returns its input
 
@@ -138,22 +139,21 @@ class _ReluTracker:
                 continue
             if not is_expanded:
                 stack.append((step, True))
-                stack += [(source, False) for source in step.next_functions if isinstance(source, Step)]
+                stack += [(source, False) for source in self._library.previous_nodes(step)]
                 continue
-            last_call = max((self._last_call.get(one, -1) for one in step.next_functions), default=-1)
+            last_call = max((self._last_call.get(x, -1) for x in self._library.previous_nodes(step)), default=-1)
             self._last_call[step] = last_call if call is None else call
             self._record_relu(step)
 
     def _record_relu(self, step: Any) -> None:
-        if step.name in RELU_STEPS and self._last_call[step] >= 0 and (saved := make_record(step).saved) is not None:
-            y = saved[0]
-            if y.ndim > 1:
-                self.relu_outputs[self._rows[self._last_call[step]]] = y.detach()
+        y = self._library.relu_output(step) if self._last_call[step] >= 0 else None
+        if y is not None and y.ndim > 1:
+            self.relu_outputs[self._rows[self._last_call[step]]] = y.detach()
 
-
-def _creator_steps(x: Any) -> list[Any]:
-    """Return the steps that computed the tensors in a module's arguments or output."""
-    return [tensor.grad_fn for tensor in instances_in(x, mg.Tensor) if tensor.grad_fn is not None]
+    def _creator_steps(self, x: Any) -> list[Any]:
+        """Return the steps that computed the tensors in a module's arguments or output."""
+        tensors = instances_in(x, self._library.module.Tensor)
+        return [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
 
 
 def _sampling_stride(size: int) -> int:

@@ -12,18 +12,19 @@ the kernel died, and no package is needed to view it.
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Collection
 from types import TracebackType
 from typing import Any
 
 import minigrad as mg
-from minigrad.core.dispatch import disable_taps
 from minigrad.core.errors import ArgumentError, DTypeError
 from minigrad_viz.pictures.dashboard import LayerRow, TrainingView, dashboard_text, figure, page, render_dashboard
 from minigrad_viz.pictures.file_writers import check_theme, save_view
 from minigrad_viz.pictures.palette import Theme
 from minigrad_viz.trace.gradient_flow import StepMeasurement
+from minigrad_viz.trace.library import MINIGRAD, AutogradLibrary
 from minigrad_viz.trace.notation import sanitize
 from minigrad_viz.widget.probe import Probe
 
@@ -31,7 +32,6 @@ __all__ = ["Watch", "watch"]
 
 DEFAULT_SHARE = 0.04  # maximum fraction of the time spent on measuring and drawing
 MIN_DRAW_INTERVAL = 0.5  # minimum seconds between pictures
-HOST_DEVICES = ("cpu", "numpy")  # devices on which reading a value needs no transfer or synchronisation
 MAX_PENDING_LOSSES = 512  # maximum number of losses left on the device
 MAX_LAYERS = 24  # maximum number of layers shown
 
@@ -53,6 +53,8 @@ def watch(model: Any, *, layers: Collection[str] | None = None, share: float = D
     layer nearest the loss, or larger than its own average; a ReLU with half of its units dead; gradients of the
     previous step into which ``backward`` accumulates (stale). Raises DTypeError if `model` is not a module, and
     ArgumentError for invalid names and shares.
+
+    A PyTorch model is monitored in the same way, in a training loop of your own or by a callback of a trainer.
 
     >>> import minigrad as mg
     >>> model = mg.nn.Sequential(mg.nn.Linear(1, 4), mg.nn.ReLU(), mg.nn.Linear(4, 1))
@@ -76,12 +78,14 @@ class Watch:
     """The monitor that `watch` returns, with its picture. It is a `fit` callback and a context manager."""
 
     def __init__(self, model: Any, layers: Collection[str] | None = None, share: float = DEFAULT_SHARE) -> None:
-        if not isinstance(model, mg.nn.Module):
+        library = _library_of(model)
+        if library is None:
             raise DTypeError(
                 f"watch: {sanitize(repr(model)):.60} is not a module.\n  Write watch(model), with an nn.Module."
             )
         if not 0 < share <= 1:
             raise ArgumentError(f"watch: share={share!r}; it must be above 0 and at most 1.")
+        self._library = library
         self.view = TrainingView(sanitize(type(model).__name__))
         self.measured_count = 0
         self._model = model
@@ -94,7 +98,7 @@ class Watch:
         self._version = self._weights_version()
         self._display: Any = None
         self._clock = _MeasurementBudget()
-        self._probe: Probe | None = Probe(model, self._modules)
+        self._probe: Probe | None = Probe(library, model, self._modules)
 
     # --- called by the user, or by `fit` ---
 
@@ -102,10 +106,10 @@ class Watch:
         """Record the loss at the end of a step."""
         self._clock.end_step(self._probe is not None)
         self.view.step += 1
-        if isinstance(loss, mg.Tensor) and loss.device not in HOST_DEVICES:
+        if isinstance(loss, self._library.module.Tensor) and not self._library.is_on_host(loss):
             self._pending_losses.append((self.view.step, loss.detach()))
         else:
-            self.view.losses.append((self.view.step, float(loss)))
+            self.view.losses.append((self.view.step, float(loss.detach() if hasattr(loss, "detach") else loss)))
         if self._probe is not None:
             self._measure(self._probe)
             self._remove_probe()
@@ -115,7 +119,7 @@ class Watch:
             self._fetch([])
         before, self._version = self._version, self._weights_version()
         if self._clock.may_measure(self._share):
-            self._probe = Probe(self._model, self._modules, self._version != before)
+            self._probe = Probe(self._library, self._model, self._modules, self._version != before)
         self._clock.end_work()
 
     def on_step(self, run: Any) -> None:
@@ -159,7 +163,7 @@ class Watch:
         """Fetch all measurements of this step as one tensor, and store them by layer."""
         import numpy as np
 
-        with mg.no_grad(), disable_taps():
+        with self._library.module.no_grad(), self._library.unobserved():
             parts, counts = probe.measurements()
             fetched = self._fetch([x for _, _, x in parts])
         sums: dict[tuple[int, str], float] = {}
@@ -194,11 +198,11 @@ class Watch:
         if not parts and not self._pending_losses:
             return []
         pending = [loss.reshape(-1)[:1] for _, loss in self._pending_losses]
-        with mg.no_grad(), disable_taps():
-            tensors = [
-                x.to(mg.float32, device=parts[0].device if parts else pending[0].device) for x in parts + pending
-            ]
-            values = mg.cat(tensors).cpu().numpy()
+        lib = self._library.module
+        with lib.no_grad(), self._library.unobserved():
+            device = (parts + pending)[0].device
+            tensors = [x.to(device=device, dtype=lib.float32) for x in parts + pending]
+            values = lib.cat(tensors).cpu().numpy()
         fetched, at = [], 0
         for x in tensors:
             fetched.append(values[at : at + len(x)].copy())
@@ -294,6 +298,17 @@ class _MeasurementBudget:
             if self._steps > 1:
                 self._credit -= work_time
         self._last, self._work_start = end_time, None
+
+
+def _library_of(model: Any) -> AutogradLibrary | None:
+    """Return the library of an `nn.Module`; None if `model` is not a module."""
+    if isinstance(model, mg.nn.Module):
+        return MINIGRAD
+    if "torch" in sys.modules and isinstance(model, sys.modules["torch"].nn.Module):
+        from minigrad_viz.trace.torch.library import PYTORCH
+
+        return PYTORCH
+    return None
 
 
 def _select_modules(model: Any, layers: Collection[str] | None) -> list[tuple[str, Any]]:

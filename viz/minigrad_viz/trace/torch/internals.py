@@ -17,6 +17,7 @@ __all__ = [
     "has_hooks",
     "memory_version",
     "next_sequence_number",
+    "saved_result",
     "schema_of",
     "sequence_number",
 ]
@@ -43,6 +44,14 @@ def gradient_metadata(node: Any) -> list[Any]:
 def graph_task_id() -> int:
     """Return the id of the backward pass that the engine is running in the current thread."""
     return int(torch._C._current_graph_task_id())
+
+
+def saved_result(node: Any) -> torch.Tensor | None:
+    """Return the output that an autograd node saved for the backward pass; None if it was freed."""
+    try:
+        return node._saved_result  # type: ignore[no-any-return]
+    except RuntimeError:
+        return None
 
 
 def schema_of(operation: Any) -> Any:
