@@ -1,7 +1,7 @@
-"""Regenerate the pictures of the README and the book (`make pictures`): the drawings that the README's code saves,
-screenshots and films of the player, and simulations of colour blindness.
+"""Regenerate the pictures of the README and the book (`make pictures`): the drawings that the code of the README and of
+`pytorch_users.md` saves, screenshots and films of the player, and simulations of colour blindness.
 
-Screenshots need Chromium; without it, the stored ones remain.
+Screenshots need Chromium, and the drawing of a PyTorch model needs PyTorch; without them, the stored ones remain.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 import shutil
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -38,9 +39,23 @@ def readme_code() -> str:
 
 def run_readme() -> tuple[dict[str, Any], dict[str, str]]:
     """Run the README's code; return its variables and the SVG files that it saves, by name."""
+    return _run(readme_code())
+
+
+def run_pytorch_users() -> tuple[dict[str, Any], dict[str, str]]:
+    """Run the code of `pytorch_users.md`; return its variables and the SVG files that it saves, by name.
+
+    Its first block is for the user's own model; here it runs last, with the model of the other blocks.
+    """
+    text = (ROOT / "book" / "pytorch_users.md").read_text(encoding="utf-8")
+    first, *rest = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    return _run("\n".join([textwrap.dedent(block) for block in (*rest, first)]))
+
+
+def _run(code: str) -> tuple[dict[str, Any], dict[str, str]]:
     names: dict[str, Any] = {"__name__": "readme"}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        exec(readme_code(), names)
+        exec(code, names)
         return names, {path.name: path.read_text(encoding="utf-8") for path in Path(folder).glob("*.svg")}
 
 
@@ -219,6 +234,8 @@ def quantize(png: bytes) -> bytes:
 def main() -> int:
     with open(os.devnull, "w", encoding="utf-8") as devnull, contextlib.redirect_stdout(devnull):
         names, pictures = run_readme()
+        with contextlib.suppress(ImportError):
+            pictures |= run_pytorch_users()[1]
     for name, svg in pictures.items():
         (IMAGES / name).write_text(svg, encoding="utf-8")
         print(f"book/images/{name}")

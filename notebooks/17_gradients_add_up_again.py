@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 17 · Gradients add up, again
 #
-# *Before: [16 · Beyond first order](16_beyond_first_order.ipynb)*
+# *Before: [16 · Beyond first order](16_beyond_first_order.ipynb) · Next: [18 · Inside a PyTorch model](18_inside_a_pytorch_model.ipynb)*
 #
 # ## The question
 #
@@ -710,14 +710,5 @@ lessons.check("17.5", efficiency)
 # - S. Li and others, “PyTorch Distributed: experiences on accelerating data parallel training”, *Proceedings of the VLDB Endowment* 13 (2020), pages
 #   3005–3018: sending while the backward pass goes on.
 #
-# ## Where to go from here
-#
-# This was the last lesson. It began with a neuron and a nudge, and all that came since is one idea: a computation that records
-# its operations can be differentiated. The sum of its gradients is the same on one machine and on a thousand.
-#
-# From here, take a program of your own and differentiate it. The `examples/` train models on real data, each in a file to copy
-# from. To see how minigrad works, begin with `minigrad/core/graph.py`, where the chain rule is, and add an operation;
-# `CONTRIBUTING.md` says how. And what you have learned has the same names in PyTorch: `backward`, `create_graph`,
-# `torch.autograd.Function`, `DistributedDataParallel`.
-#
-# Back to the beginning: [1 · One neuron](01_one_neuron.ipynb).
+# The sum of gradients is the same on one machine and on a thousand. In the last lesson, the models are those of another library:
+# **[18 · Inside a PyTorch model](18_inside_a_pytorch_model.ipynb)**

@@ -13,7 +13,7 @@ from heavy_imports import HeavyImports
 from minigrad.backends.devices import GPUS
 from minigrad.core.storage import get_default_device
 from minutes import TimeReport
-from needs import SkipPolicy, is_available, needs
+from needs import LESSONS, SkipPolicy, is_available, needs
 from schedule import ByModule, long_modules_first
 
 __all__ = ["chrome", "page", "spare", "watched"]
@@ -81,6 +81,8 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if "import taichi" in getattr(getattr(item, "dtest", None), "docstring", ""):
             item.add_marker(pytest.mark.needs("taichi"))
+        if item.path.suffix == ".ipynb" and item.path.name[:2] in LESSONS:
+            item.add_marker(pytest.mark.needs(*LESSONS[item.path.name[:2]]))
 
 
 def pytest_addoption(parser):

@@ -52,7 +52,9 @@ def doctor(options: argparse.Namespace) -> int:
         if finding.advice:
             print(printable(f"  {'':<8}{finding.advice}"))
     missing = [one for one in findings if one.state == "missing"]
-    verdict = "All lessons can run here." if not missing else "Lessons require the missing packages."
+    has_torch = any(one.state == "ok" and one.item.startswith("PyTorch") for one in findings)
+    runnable = f"All lessons{'' if has_torch else ' except 18'} can run here."
+    verdict = runnable if not missing else "Lessons require the missing packages."
     print(f"\n{verdict} To start: minigrad lab" if not missing else f"\n{verdict}")
     return 1 if missing else 0
 
@@ -71,6 +73,7 @@ def _run_checks() -> Iterator[Finding]:
     yield _check_player()
     yield _check_picture_packages()
     yield _check_graphviz()
+    yield _check_torch()
 
 
 def _installed_version(package: str) -> str | None:
@@ -184,3 +187,10 @@ def _check_graphviz() -> Finding:
         return Finding("ok", "dot, from Graphviz")
     advice = "Only drawings by Graphviz require it (Debian: apt install graphviz; macOS: brew install graphviz)."
     return Finding("no", "dot, from Graphviz", advice)
+
+
+def _check_torch() -> Finding:
+    installed = _installed_version("torch")
+    if installed is not None and find_spec("torch") is not None:
+        return Finding("ok", f"PyTorch {installed}")
+    return Finding("no", "PyTorch", "Only lesson 18 and drawings of PyTorch models require it. pip install torch")

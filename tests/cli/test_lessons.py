@@ -12,7 +12,7 @@ import pytest
 
 from minigrad import cli
 from minigrad.cli import doctor
-from needs import needs
+from needs import is_available, needs
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 LESSONS = sorted(path.name for path in NOTEBOOKS.glob("[0-9]*.ipynb"))
@@ -153,7 +153,20 @@ def test_doctor_lists_installed_packages(run):
     for name in ("NumPy", "device numpy", "matplotlib", "JupyterLab", "anywidget", "ipywidgets", "the player"):
         assert any(re.match(rf"ok +{name}", line) for line in lines), name
     assert any(re.match(r"(ok|no) +device cuda", line) for line in lines) == any("ok      Taichi" in x for x in lines)
-    assert lines[-1] == "All lessons can run here. To start: minigrad lab"
+    exception = "" if is_available("torch") else " except 18"
+    assert lines[-1] == f"All lessons{exception} can run here. To start: minigrad lab"
+
+
+@pytest.mark.parametrize(("installed", "runnable"), [("2.13.0", "All lessons"), (None, "All lessons except 18")])
+def test_doctor_checks_for_pytorch(run, monkeypatch, installed, runnable):
+    monkeypatch.setattr(doctor, "_installed_version", lambda package: installed)
+    monkeypatch.setattr(doctor, "find_spec", lambda name: name)
+    monkeypatch.setattr(doctor, "_run_checks", lambda: [doctor._check_torch()])
+    code, out, _ = run("doctor")
+    assert code == 0
+    assert ("ok      PyTorch 2.13.0" in out) == (installed is not None)
+    assert ("no      PyTorch\n          Only lesson 18" in out) == (installed is None)
+    assert out.splitlines()[-1] == f"{runnable} can run here. To start: minigrad lab"
 
 
 def test_doctor_reports_unsupported_versions(monkeypatch):

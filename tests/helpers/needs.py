@@ -26,6 +26,7 @@ import pytest
 
 __all__ = [
     "FRONTEND",
+    "LESSONS",
     "NEEDS",
     "PACKAGES",
     "SkipPolicy",
@@ -34,6 +35,7 @@ __all__ = [
     "missing_lookups",
     "missing_package",
     "needs",
+    "needs_of_lesson",
     "reason",
 ]
 
@@ -168,6 +170,10 @@ NEEDS = {
 }
 
 
+LESSONS = {"18": ("torch",)}
+"""Requirements of a lesson beyond the dependencies of minigrad, by its number."""
+
+
 def _has_cuda() -> bool:
     import minigrad as mg
 
@@ -197,6 +203,13 @@ def needs(*names: str) -> None:
     for name in names:
         if not is_available(name):
             pytest.skip(reason(name), allow_module_level=True)
+
+
+def needs_of_lesson(name: str) -> None:
+    """Skip the running test unless the requirements are met of the lesson, exercise or file whose name begins with a
+    lesson's number.
+    """
+    needs(*LESSONS.get(name[:2], ()))
 
 
 def reason(name: str) -> str:

@@ -2,6 +2,7 @@
 
 import re
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,14 @@ from cases import merge_cases, run_cases
 from minigrad import lessons
 from minigrad.data import iris
 from mistakes import FUNCTIONS, MISTAKES
+from needs import needs_of_lesson
 
 SOLUTIONS = sorted((Path(__file__).parents[2] / "notebooks" / "solutions").glob("[0-9]*.py"))
 
 
 @pytest.mark.parametrize("solution", SOLUTIONS, ids=lambda path: path.stem)
 def test_every_solution_passes_its_checks(solution, capsys):
+    needs_of_lesson(solution.stem)
     runpy.run_path(str(solution))
     lines = capsys.readouterr().out.splitlines()
     exercises = sorted(exercise for exercise in lessons.EXERCISES if exercise.startswith(solution.stem[:2]))
@@ -33,6 +36,8 @@ def test_there_is_a_solution_for_every_exercise():
 
 @pytest.mark.parametrize("lesson", sorted({mistake[0][:2] for mistake in MISTAKES}))
 def test_a_wrong_answer_receives_an_explanation(lesson, capsys):
+    needs_of_lesson(lesson)
+
     def check(mistake):
         exercise, answer, sentence = mistake
         lessons.check(exercise, answer)
@@ -65,6 +70,7 @@ def test_a_blank_answer_is_not_yet_wrong(exercise, blank, capsys):
 @pytest.mark.parametrize("exercise", FUNCTIONS)
 @pytest.mark.parametrize("blank", [lambda *_: None, lambda *_: ...], ids=["None", "dots"])
 def test_a_function_without_a_body_is_not_yet_wrong(exercise, blank):
+    needs_of_lesson(exercise)
     assert lessons.judge(exercise, blank).message.startswith("the function gives nothing back so far")
 
 
@@ -81,6 +87,13 @@ def test_an_error_in_the_answer_names_the_call():
     with pytest.raises(ZeroDivisionError) as caught:
         lessons.check("01.3", lambda a, b: (a / 0, 0, 0))
     assert caught.value.__notes__ == ["This happened when the check called your function with 6.0, 4.0."]
+
+
+@pytest.mark.parametrize("exercise", ["18.3", "18.4"])
+def test_a_check_that_needs_pytorch_says_how_to_install_it(exercise, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ModuleNotFoundError, match=r"^The checks of lesson 18 need PyTorch\. Install it"):
+        lessons.check(exercise, lambda *_: 1)
 
 
 def test_every_exercise_explains_its_answer():

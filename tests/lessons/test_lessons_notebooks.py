@@ -13,6 +13,7 @@ import pytest
 
 from cases import merge_cases
 from minigrad import lessons
+from needs import LESSONS as REQUIREMENTS
 from needs import needs
 
 needs("jupytext")
@@ -174,7 +175,17 @@ def test_a_lesson_imports_only_dependencies_of_minigrad(path):
     names = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
     names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     dependencies = {"IPython", "ipywidgets", "matplotlib", "minigrad", "minigrad_viz", "numpy", "taichi", "tqdm"}
+    dependencies |= set(REQUIREMENTS.get(path.stem[:2], ()))
     assert {name.partition(".")[0] for name in names} <= dependencies | sys.stdlib_module_names
+
+
+def test_a_lesson_with_a_requirement_says_how_to_install_it():
+    for number, packages in REQUIREMENTS.items():
+        (path,) = NOTEBOOKS.glob(f"{number}_*.ipynb")
+        first = cells(path, "code")[0].source
+        for package in packages:
+            assert f"import {package}" in first
+            assert f"pip install {package}" in first
 
 
 @merge_cases

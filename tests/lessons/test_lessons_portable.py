@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from needs import needs
+from needs import needs, needs_of_lesson
 
 needs("nbval")
 
@@ -29,6 +29,7 @@ def older_machine():
 @pytest.mark.nightly
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
 def test_a_lesson_prints_the_same_on_an_older_processor(lesson):
+    needs_of_lesson(lesson.stem)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--nbval"]
     command += ["--nbval-sanitize-with", "notebooks/sanitize.cfg", str(lesson)]
     child = subprocess.run(

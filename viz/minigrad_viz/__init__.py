@@ -6,7 +6,8 @@
 >>> drawing.svg()[:4]
 '<svg'
 
-`step`, `play` and `tour` play the forward and the backward pass; `explain` prints the arithmetic of one node. After
+`step`, `play` and `tour` play the forward and the backward pass; `explain` prints the arithmetic of one node. All of
+them take PyTorch tensors and models too; `record` saves what PyTorch computes within a block of code. After
 ``%load_ext minigrad_viz`` a Value at the end of a cell is drawn, and ``%%trace`` plays the graph that a cell builds.
 """
 

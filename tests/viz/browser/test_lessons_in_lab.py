@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab import START_TIMEOUT, Lab
+from needs import needs_of_lesson
 
 NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
 LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
@@ -49,7 +50,8 @@ def lab(tmp_path_factory):
 @pytest.mark.nightly  # nbval runs them without a browser
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_a_lesson_runs_from_top_to_bottom(lab, watched, path):
-    page = lab.opened(watched, path.name, width=1100, height=1400)
+    needs_of_lesson(path.stem)
+    page = lab.open_notebook(watched, path.name, width=1100, height=1400)
     page.evaluate(RUN_ALL_CELLS)
     page.wait_for_function("() => window.ended !== null", timeout=START_TIMEOUT * 1000)
     if SCREENSHOTS:

@@ -153,6 +153,9 @@ def draw(x: Any, *more: Any, expand: bool | Collection[str] | None = None, step:
     such as "blocks.0". If the model raises an error, the drawing ends with the call that failed. A drawing wider
     than a page wraps into rows, in which small cards refer to nodes in earlier rows.
 
+    `x` may also be a PyTorch tensor, several of them, or a PyTorch model with its input; the model's buffers and the
+    random state are restored. Within `record`, values, modules and source lines of PyTorch are saved too.
+
     ``draw(step)`` draws the last run of a step compiled by `mg.jit`: forward, backward and update, with the output
     shapes of kernel calls. Compiled kernels are blocks, titled by their results; large steps have a block for each
     module. A value that the step overwrites keeps its name, with a prime.

@@ -86,8 +86,8 @@ class ArraySummary:
 
 def magnitude(x: Any) -> float:
     """Return the magnitude of a number, or the root mean square of an array, without overflow."""
-    if x.__class__ is float:
-        return abs(float(x))
+    if x is None or x.__class__ is float:
+        return abs(float(x or 0.0))
     if isinstance(x, ArraySummary):
         return x.rms
     top = float(abs(x).max()) if getattr(x, "size", 1) else 0.0

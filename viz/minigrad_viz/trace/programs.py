@@ -9,7 +9,7 @@ from typing import Any
 import minigrad as mg
 from minigrad_viz.trace.arrays import MAX_CELLS
 from minigrad_viz.trace.columns import Columns
-from minigrad_viz.trace.notation import FORMULA_ERRORS
+from minigrad_viz.trace.notation import FORMULA_ERRORS, is_function
 
 __all__ = ["Programs"]
 
@@ -46,6 +46,8 @@ class Programs:
         """Return the indices of the programs of a node and of its operands' VJPs, or the reason why there are none."""
         from minigrad.backends.loops import Unwritable, forward, vjp_loops
 
+        if is_function(op):
+            return f"{op.name} is a function that minigrad cannot recompute."
         sizes = [math.prod(shape) for shape in (output, *shapes) if shape is not None]
         if max(sizes) > MAX_CELLS:
             return f"It has {max(sizes):,} elements, more than a trace stores."

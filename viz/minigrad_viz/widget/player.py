@@ -38,6 +38,9 @@ def step(x: Any, *inputs: Any, **state: Any) -> Player:
     backward pass, which writes no ``grad`` and calls no hook. `state` are traits of the player, such as ``position=3``
     or ``granularity="op"``. `Player.save` exports it as a film or a page.
 
+    For a PyTorch tensor, or a PyTorch model with its inputs, values and gradients are those that PyTorch computes, and
+    the player shows the pass of ``loss.backward()`` if that was called. Compute the tensor within `record`.
+
     For a step of `mg.jit`, the player shows the kernel calls in execution order, forward only, with the values that are
     still in memory.
 
@@ -52,7 +55,7 @@ def step(x: Any, *inputs: Any, **state: Any) -> Player:
 
 def play(x: Any, *inputs: Any, speed: float = 1.0, **state: Any) -> Player:
     """Return a player like `step`, which starts playing at `speed` (0.25 to 4). ``play(x).save("x.gif")`` exports a
-    film.
+    film. PyTorch tensors and models are accepted as well.
 
     >>> import minigrad as mg
     >>> player = play(mg.Value(3.0, "a").exp(), speed=2)

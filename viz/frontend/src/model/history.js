@@ -100,7 +100,10 @@ export function createPlayback(graph, moments, numbers = graph.numbers) {
       self.position = to;
       return from === to ? { nodes: [], edges: [] } : changedBetween(self, min(from, to), max(from, to));
     },
-    isComputed: (node) => (graph.runMode ? moments.computedAt(node) <= self.position : self.value(node) !== null),
+    isComputed(node) {
+      const isUnknown = graph.kind[node] === OP && self.numbers.value[node] === null;
+      return graph.runMode || isUnknown ? moments.computedAt(node) <= self.position : self.value(node) !== null;
+    },
     value: (node) => (moments.computedAt(node) <= self.position ? self.numbers.value[node] : null),
     gradient: (node) => gradientAt(self, node),
     edgeState(edge) {

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 
 from minigrad_viz.trace.array_summary import ArraySummary
-from minigrad_viz.trace.torch.internals import gradient_metadata, graph_task_id, sequence_number
+from minigrad_viz.trace.torch.internals import call_after_backward, gradient_metadata, graph_task_id, sequence_number
 from minigrad_viz.trace.torch.summaries import HostValues, copy_to_host
 
 __all__ = ["BackwardEvent", "BackwardObserver", "BackwardPass", "Target", "node_key", "run_backward", "targets_of"]
@@ -58,6 +58,7 @@ class BackwardPass:
     def __init__(self, uses: Counter[Target], keeps_sums: bool = True) -> None:
         self.root: int | None = None
         """The key of the first node."""
+        self.is_complete = False
         self.events: list[BackwardEvent] = []
         self._uses, self._keeps_sums = uses, keeps_sums
         self._last_event: dict[Target, int] = {}
@@ -169,7 +170,8 @@ class BackwardObserver:
         task = graph_task_id()
         if task not in self.passes:  # a second pass from the same root replaces the first
             self.passes = {old: run for old, run in self.passes.items() if run.root != key}
-            self.passes[task] = BackwardPass(self._uses, keeps_sums=False)
+            run = self.passes[task] = BackwardPass(self._uses, keeps_sums=False)
+            call_after_backward(partial(setattr, run, "is_complete", True))
         return self.passes[task]
 
 

@@ -15,6 +15,7 @@ from minigrad_viz.trace.torch.graph import build_graph
 from minigrad_viz.trace.torch.groups import join_steps
 from minigrad_viz.trace.torch.names import tensor_names
 from minigrad_viz.trace.torch.passes import add_passes
+from minigrad_viz.trace.torch.summaries import copy_to_host
 from minigrad_viz.trace.trace import Trace
 
 __all__ = ["trace_torch"]
@@ -29,6 +30,9 @@ def trace_torch(roots: Sequence[torch.Tensor], namespaces: Namespaces) -> tuple[
     for step in join_steps(graph):
         builder.add_step(step)
     outputs = [builder.index_of(source) for source in graph.roots]
+    for root, index in zip(roots, outputs, strict=True):
+        if builder.trace.tensors[index].array is None:
+            builder.trace.tensors[index] = builder.trace.tensors[index]._replace(array=copy_to_host(root))
     names = tensor_names(graph, builder.node_of_source, namespaces)
     builder.finish(builder.resolve_names(names, namespaces), outputs)
     for node in sorted(builder.hidden_writes):

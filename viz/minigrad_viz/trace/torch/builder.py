@@ -167,8 +167,9 @@ class TorchBuilder(Builder):
             return
         trace.tensors[index] = TensorData(shaped[0].shape, shaped[0].dtype, None)
         for output, data in zip(step.used_outputs, shaped, strict=True):
-            self.add_edges({0: index}, [step.final.node is not None])
-            pick = self.add("o", opaque_op("output"), None, trace.states[index], block)
+            flows = step.final.node is not None and data.dtype.startswith(("float", "bfloat", "complex"))
+            self.add_edges({0: index}, [flows])
+            pick = self.add("o", opaque_op("output"), None, trace.states[index] if flows else "b", block)
             trace.tensors[pick], trace.attrs[pick] = data, {"index": output}
             source = NodeRef(step.final.key, output)
             self.picks[source.key, output] = self.indices["pick", source] = pick

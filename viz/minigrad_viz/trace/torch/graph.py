@@ -17,12 +17,18 @@ import torch
 
 from minigrad_viz.trace.torch.internals import gradient_metadata, sequence_number
 from minigrad_viz.trace.torch.recorder import RECORDINGS, TorchRecording
-from minigrad_viz.trace.torch.rows import FunctionCall, OperationCall, TensorValue
+from minigrad_viz.trace.torch.rows import FunctionCall, OperationCall, TensorArgument, TensorValue
 
 __all__ = ["Graph", "NodeRef", "StepOperand", "TorchStep", "build_graph", "is_computed", "operations_since"]
 
 Key = tuple[Any, ...]
-CREATION_OPERATIONS = ("lift_fresh",)  # they copy new data, such as that of ``torch.tensor([1, 2])``
+CREATION_OPERATIONS = frozenset(  # their results do not depend on the values of tensors
+    (
+        *("bernoulli_", "empty_like", "fill_", "full_like", "lift_fresh", "new_empty", "new_full", "new_ones"),
+        *("new_zeros", "normal_", "ones_like", "rand_like", "randn_like", "uniform_", "zero_", "zeros_like"),
+    )
+)
+UNNAMED_NODES = ("NotImplemented", "GeneratedBackwardFor")  # nodes of operations whose derivative has no name
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +189,7 @@ class _GraphBuilder:
             if value.node is None and call is not None:
                 output = call.outputs.index(value.index)
             return self._source_of_node(self._nodes[number], output)
-        if call is not None and (not call.operands or call.name in CREATION_OPERATIONS):
+        if call is not None and call.node is None and (not call.operands or _creates(call)):
             return self._leaf_value(recording, value)
         if call is not None:
             key: Key = ("call", id(recording), call.index)
@@ -240,7 +246,7 @@ class _GraphBuilder:
         number = sequence_number(node)
         for recording in self._recordings:
             call = recording.call_of_node.get(number)
-            if call is not None and _normalise(call.name) == _normalise(_node_name(node)):
+            if call is not None and _is_node_of(call, _node_name(node)):
                 return recording, call
         return None, None
 
@@ -288,6 +294,14 @@ def _step_name(node: Any, call: OperationCall | None) -> str:
 def _node_name(node: Any) -> str:
     """Return "Addmm" for AddmmBackward0."""
     return re.sub(r"Backward\d*$", "", node.name().rpartition("::")[2])
+
+
+def _creates(call: OperationCall) -> bool:
+    return call.name in CREATION_OPERATIONS and not any(isinstance(x, TensorArgument) for x in call.args[1:])
+
+
+def _is_node_of(call: OperationCall, name: str) -> bool:
+    return name.startswith(UNNAMED_NODES) or _normalise(call.name) == _normalise(name)
 
 
 def _normalise(name: str) -> str:

@@ -165,17 +165,29 @@ def _join(steps: list[TorchStep], results: Mapping[Any, list[Any]], roots: list[
         return None
     if final.node is None and any(step.node is not None for step in steps):
         return None
-    operands, edges = [], []
+    operands: list[StepOperand] = []
+    edges: list[list[tuple[int, int]]] = []
     for step in steps:
         for operand in step.operands:
             if operand.source.key in keys:
                 continue
             edge = [] if operand.edge is None else [(step.key[1], operand.edge)]
+            is_repeated = not edge and any(operand.source == other.source for other in operands)
+            if is_repeated or _is_made_by(function, step, operand):
+                continue
             operands.append(operand)
             edges.append(edge)
     order = _argument_order(function, operands)
     name = function.name if not function.name.startswith("__") else next((c.name for c in cores), final.name)
     return TraceStep(steps, name.strip("_"), [operands[k] for k in order], [edges[k] for k in order], function)
+
+
+def _is_made_by(function: FunctionCall, step: TorchStep, operand: StepOperand) -> bool:
+    """Whether an operand is a constant that the function itself created, such as the mask of a dropout."""
+    call = None if operand.value is None else operand.value.call
+    if call is None or step.call is None or operand.edge is not None:
+        return False
+    return call.function == step.call.function and operand.value.index not in function.arguments  # type: ignore[union-attr]
 
 
 def _argument_order(function: FunctionCall, operands: list[StepOperand]) -> list[int]:

@@ -6,15 +6,19 @@ operations, the metadata of gradients that AOTAutograd reads, and the schemas of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 __all__ = [
+    "call_after_backward",
     "disable_function_modes",
     "gradient_metadata",
     "graph_task_id",
     "has_hooks",
+    "is_plain",
     "memory_version",
     "next_sequence_number",
     "saved_result",
@@ -59,9 +63,19 @@ def schema_of(operation: Any) -> Any:
     return operation._schema
 
 
-def has_hooks(x: torch.Tensor) -> bool:
-    """Whether a hook was registered on the gradient of `x`."""
-    return bool(x._backward_hooks)
+def has_hooks(x: torch.Tensor | torch.nn.Module) -> bool:
+    """Whether a hook was registered on the gradient of a tensor, or on the gradients of a module."""
+    return bool(x._backward_hooks) or bool(getattr(x, "_backward_pre_hooks", None))
+
+
+def is_plain(x: torch.Tensor) -> bool:
+    """Whether `x` has elements of its own: it has a shape, is not nested, and is not the wrapper of `torch.func`."""
+    return not (is_lazy(x) or x.is_nested or torch._C._functorch.is_functorch_wrapped_tensor(x))
+
+
+def call_after_backward(function: Callable[[], None]) -> None:
+    """Call `function` when the backward pass that the engine is running has finished without an error."""
+    torch.autograd.Variable._execution_engine.queue_callback(function)
 
 
 def memory_version(x: torch.Tensor) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -10,9 +11,10 @@ import torch
 from minigrad.core.errors import ArgumentError
 from minigrad_viz.trace.models import without_loss_alarms
 from minigrad_viz.trace.names import Namespaces
+from minigrad_viz.trace.torch.arguments import tensors_in
 from minigrad_viz.trace.torch.build import trace_torch
 from minigrad_viz.trace.torch.failures import trace_torch_failure
-from minigrad_viz.trace.torch.recorder import Recorder, tensors_in
+from minigrad_viz.trace.torch.recorder import Recorder
 from minigrad_viz.trace.trace import Trace
 
 __all__ = ["trace_torch_object"]
@@ -48,17 +50,23 @@ def _trace_model(
         if failure is None:
             raise
         return without_loss_alarms(failure), {}
+    else:
+        outputs = list(tensors_in(output))
+        if not outputs:
+            raise ArgumentError(f"draw: {name} returned no tensor, so there is nothing to draw.")
+        output_names = {"output": outputs[0] if len(outputs) == 1 else outputs}
+        names = (*map(_tensors_and_modules, namespaces), _input_names(model, inputs), output_names)
+        trace, indices = trace_torch(outputs, (*names, *namespaces))
+        return without_loss_alarms(trace), indices
     finally:
         with torch.no_grad():
             for buffer, saved in buffers:
                 buffer.copy_(saved)
-    outputs = list(tensors_in(output))
-    if not outputs:
-        raise ArgumentError(f"draw: {name} returned no tensor, so there is nothing to draw.")
-    names = ["output"] if len(outputs) == 1 else [f"output[{k}]" for k in range(len(outputs))]
-    output_names = dict(zip(names, outputs, strict=True))
-    trace, indices = trace_torch(outputs, (*namespaces, _input_names(model, inputs), output_names))
-    return without_loss_alarms(trace), indices
+
+
+def _tensors_and_modules(namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the variables that are tensors or modules, whose names precede those of `forward`'s parameters."""
+    return {name: x for name, x in list(namespace.items()) if isinstance(x, torch.Tensor | torch.nn.Module)}
 
 
 def _input_names(model: torch.nn.Module, inputs: tuple[Any, ...]) -> dict[str, Any]:

@@ -49,6 +49,11 @@ def _note_hooks(builder: TorchBuilder) -> None:
     """Report tensors with hooks, which a pass of our own does not call."""
     trace = builder.trace
     hooked = sorted({index for x, index in builder.tensors_with_indices() if has_hooks(x)})
+    modules = [trace.blocks[k].module for k in trace.modules if trace.blocks[k].module is not None]
+    named = [type(module).__name__ for module in modules if has_hooks(module)]
+    if named:
+        text = f"{named[0]} has a backward hook, which may modify gradients: the backward pass shown runs no hooks."
+        trace.notes.append(Note("hook", None, text))
     if hooked and not any(note.kind == "hook" for note in trace.notes):
         subject = f"{trace.title(hooked[0])} has a hook" if len(hooked) == 1 else f"{len(hooked)} nodes have hooks"
         text = f"{subject}, which may modify its gradient: the backward pass shown runs no hooks."
@@ -57,7 +62,8 @@ def _note_hooks(builder: TorchBuilder) -> None:
 
 def _observed_pass(root: torch.Tensor) -> BackwardPass | None:
     number = sequence_number(root.grad_fn)
-    passes = [run for recording in RECORDINGS for run in recording.observer.passes.values() if run.root == number]
+    runs = [run for recording in RECORDINGS for run in recording.observer.passes.values()]
+    passes = [run for run in runs if run.root == number and run.is_complete]
     return passes[-1] if passes and passes[-1].events else None
 
 

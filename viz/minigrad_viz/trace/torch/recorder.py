@@ -13,32 +13,31 @@ autograd node, so it does not keep the graph alive; the graph's hooks keep the r
 
 from __future__ import annotations
 
+import sys
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 import torch
 from torch.nn.modules import module as module_hooks
-from torch.nn.parameter import is_lazy
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from minigrad.core.grad_mode import Scope
+from minigrad_viz.trace.torch.arguments import memory_key, returns_view, tensors_in, with_values, written_arguments
 from minigrad_viz.trace.torch.backward import BackwardObserver
 from minigrad_viz.trace.torch.internals import (
     graph_task_id,
     memory_version,
     next_sequence_number,
-    schema_of,
     sequence_number,
 )
-from minigrad_viz.trace.torch.rows import FunctionCall, FunctionFailure, OperationCall, TensorArgument, TensorValue
+from minigrad_viz.trace.torch.rows import FunctionCall, FunctionFailure, OperationCall, TensorValue
 from minigrad_viz.trace.torch.source_lines import caller_line
 from minigrad_viz.trace.torch.summaries import copy_to_host, dtype_name, has_same_values
 
-__all__ = ["RECORDINGS", "Recorder", "TorchRecording", "tensors_in"]
+__all__ = ["RECORDINGS", "Recorder", "TorchRecording"]
 
 RECORDINGS: weakref.WeakSet[TorchRecording] = weakref.WeakSet()
 _latest: TorchRecording | None = None
@@ -89,7 +88,7 @@ class Recorder:
 
     def __enter__(self) -> TorchRecording:
         self._sequence_number = next_sequence_number()
-        self._contexts = [_FunctionMode(self), _DispatchMode(self)]
+        self._contexts = [*_without_compilation(), _FunctionMode(self), _DispatchMode(self)]
         for context in self._contexts:
             context.__enter__()
         self._handles = [
@@ -183,12 +182,15 @@ class Recorder:
         node = sequence_number - 1 if creates_node and sequence_number > self._sequence_number else None
         self._sequence_number = sequence_number
         recording = self.recording
+        written = written_arguments(operation, args, kwargs)
+        if node is None and creates_node and written and self._has_saved_copy(operands[0][1], sequence_number - 1):
+            node = sequence_number - 2  # that of the copy follows it
         value_by_id = {id(x): value for x, value in operands}
         call = OperationCall(
             len(recording.calls),
             operation,
-            _with_values(args, value_by_id),
-            {name: _with_values(x, value_by_id) for name, x in kwargs.items()},
+            with_values(args, value_by_id),
+            {name: with_values(x, value_by_id) for name, x in kwargs.items()},
             [value for _, value in operands],
             node,
             self._function,
@@ -197,14 +199,19 @@ class Recorder:
         recording.calls.append(call)
         if node is not None:
             recording.call_of_node[node] = call
-        self._record_outputs(call, operands, output, _written_arguments(operation, args, kwargs))
+        self._record_outputs(call, operands, output, written)
         return output
+
+    def _has_saved_copy(self, operand: int, node: int) -> bool:
+        """Whether autograd has just copied an operand that an in-place operation modifies, which created `node`."""
+        calls = self.recording.calls
+        return bool(calls) and calls[-1].name == "clone" and calls[-1].node == node and calls[-1].operands == [operand]
 
     def _record_outputs(
         self, call: OperationCall, operands: list[Any], output: Any, written: list[torch.Tensor]
     ) -> None:
         recording = self.recording
-        is_view = bool(operands) and _is_view(call.operation)
+        is_view = bool(operands) and returns_view(call.operation)
         base = recording.values[operands[0][1]].values if is_view else None
         written_ids = {id(x) for x in written}
         for x in written:
@@ -216,7 +223,7 @@ class Recorder:
             if id(x) in written_ids:
                 continue
             value = self._add_value(x, call, len(call.outputs), base)
-            self._value_in_memory[_memory_key(x)] = value
+            self._value_in_memory[memory_key(x)] = value
             if not is_view:  # autograd returns a view as another object
                 recording.tensors[id(x)] = weakref.ref(x), value, self._state(x), call.node
 
@@ -226,7 +233,8 @@ class Recorder:
         recording = self.recording
         index = len(recording.values)
         with self._copying():
-            values = copy_to_host(x, base)
+            is_uninitialised = call is not None and call.name.startswith(("empty", "new_empty"))
+            values = None if is_uninitialised else copy_to_host(x, base)
         is_leaf = call is None and _grad_fn(x)[0] is None
         recording.values.append(
             TensorValue(index, tuple(x.shape), dtype_name(x.dtype), str(x.device), values, call, x if is_leaf else None)
@@ -266,7 +274,7 @@ class Recorder:
         elif is_known and not is_leaf:  # modified through another tensor that shares its memory
             index = self._add_modified_value(x)
         else:
-            index = -1 if is_leaf else self._value_in_memory.get(_memory_key(x), -1)
+            index = -1 if is_leaf else self._value_in_memory.get(memory_key(x), -1)
             if index < 0 or recording.values[index].shape != tuple(x.shape):
                 index = self._add_value(x, None, 0)
         recording.tensors[id(x)] = weakref.ref(x), index, state, number
@@ -321,26 +329,10 @@ class _DispatchMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return self._recorder.call_operation(func, args, kwargs or {})
 
 
-def tensors_in(x: Any) -> Iterator[torch.Tensor]:
-    """Yield the tensors in nested arguments or results, in order."""
-    if isinstance(x, torch.Tensor):
-        if not is_lazy(x):  # a parameter without a shape
-            yield x
-    elif isinstance(x, list | tuple):
-        for part in x:
-            yield from tensors_in(part)
-    elif isinstance(x, dict):
-        for part in x.values():
-            yield from tensors_in(part)
-
-
-def _with_values(x: Any, value_by_id: Mapping[int, int]) -> Any:
-    """Return arguments with a `TensorArgument` in place of each tensor."""
-    if isinstance(x, torch.Tensor):
-        return TensorArgument(value_by_id[id(x)]) if id(x) in value_by_id else None
-    if isinstance(x, list | tuple):
-        return tuple([_with_values(part, value_by_id) for part in x])
-    return x
+def _without_compilation() -> Iterator[Any]:
+    """Yield a context in which functions that were compiled run eagerly, if the compiler was imported."""
+    if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):
+        yield torch.compiler.set_stance("force_eager")
 
 
 def _grad_fn(x: torch.Tensor) -> tuple[Any, bool]:
@@ -355,32 +347,7 @@ def _grad_fn(x: torch.Tensor) -> tuple[Any, bool]:
 
 
 def _storage_address(x: torch.Tensor) -> int:
-    return x.untyped_storage().data_ptr() if x.layout is torch.strided else id(x)
-
-
-def _memory_key(x: torch.Tensor) -> Any:
-    """Return what identifies a tensor while no other is created: its memory, shape and dtype."""
-    if x.layout is not torch.strided:
+    try:
+        return x.untyped_storage().data_ptr()
+    except (NotImplementedError, RuntimeError):  # sparse tensors have no storage
         return id(x)
-    return x.data_ptr(), x.shape, x.stride(), x.dtype
-
-
-@cache
-def _is_view(operation: Any) -> bool:
-    """Whether an operation returns a view of its first argument."""
-    return any(r.alias_info is not None and not r.alias_info.is_write for r in schema_of(operation).returns)
-
-
-@cache
-def _written_names(operation: Any) -> tuple[tuple[int, str], ...]:
-    """Return the position and the name of each argument that an operation modifies."""
-    arguments = enumerate(schema_of(operation).arguments)
-    return tuple([(k, a.name) for k, a in arguments if a.alias_info is not None and a.alias_info.is_write])
-
-
-def _written_arguments(operation: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
-    """Return the tensors that an operation modifies, such as the first operand of ``add_``."""
-    written: list[torch.Tensor] = []
-    for position, name in _written_names(operation):
-        written += tensors_in(args[position] if position < len(args) else kwargs.get(name))
-    return written

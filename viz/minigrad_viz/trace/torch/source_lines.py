@@ -9,12 +9,11 @@ from linecache import getline
 
 import torch
 
+from minigrad_viz.trace.names import PACKAGE_FOLDER
+
 __all__ = ["caller_line"]
 
-_LIBRARY_FOLDERS = tuple(
-    os.path.join(os.path.dirname(os.path.abspath(path)), "")
-    for path in (torch.__file__, os.path.dirname(os.path.abspath(__file__)))
-)
+_LIBRARY_FOLDERS = (os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), ""), PACKAGE_FOLDER)
 
 
 def caller_line() -> str | None:

@@ -32,9 +32,16 @@ def copy_to_host(x: torch.Tensor, same_elements: HostValues = None) -> HostValue
 
     `same_elements` are the values of a tensor with the same elements in another order, such as the base of a view; its
     statistics are reused. NumPy has no bfloat16 and no 8-bit floats: those become float32 arrays whose dtype's metadata
-    stores the name. Returns None for tensors without data, such as those on the device "meta".
+    stores the name. Returns None for tensors whose elements cannot be read, such as those on the device "meta", nested
+    tensors, and some subclasses of `torch.Tensor`.
     """
-    x = x.detach()
+    try:
+        return _copy(x.detach(), same_elements)
+    except (AttributeError, NotImplementedError, RuntimeError, TypeError):
+        return None
+
+
+def _copy(x: torch.Tensor, same_elements: HostValues) -> HostValues:
     if x.layout is not torch.strided:
         if not hasattr(x, "to_dense") or x.numel() > MAX_CELLS:
             return None
@@ -109,7 +116,8 @@ def _statistics(x: torch.Tensor, cells: Any) -> dict[str, Any]:
     elif x.dtype not in (torch.float32, torch.float64):
         x = x.float()
     x = _in_memory_order(x)
-    low, high, mean, std = _moments(x, sample)
+    with np.errstate(all="ignore"):  # of elements that are not finite
+        low, high, mean, std = _moments(x, sample)
     nan = inf = 0
     if not np.isfinite([low, high, mean]).all():
         nan, inf = int(x.isnan().sum()), int(x.isinf().sum())
