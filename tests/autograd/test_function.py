@@ -269,3 +269,19 @@ def test_a_gradient_of_another_shape_raises():
         ShapeError, match=r"function Longer returned an invalid gradient at index 0: .* \(3,\), .* \(2,\)"
     ):
         y.sum().backward()
+
+
+def test_a_function_may_have_the_name_of_a_built_in_operation():
+    class relu(mg.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 3
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3
+
+    x = mg.tensor([1.0, -2.0], requires_grad=True)
+    relu.apply(x).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [3.0, 3.0])
+    assert mg.OPS["relu"](x).tolist() == [1.0, 0.0]

@@ -93,7 +93,7 @@ def magnitude(x: Any) -> float:
     top = float(abs(x).max()) if getattr(x, "size", 1) else 0.0
     if not top or not math.isfinite(top):
         return top
-    return top * float((((x / top) ** 2).mean()) ** 0.5) if hasattr(x, "mean") else top
+    return top * float(((abs(x / top) ** 2).mean()) ** 0.5) if hasattr(x, "mean") else top
 
 
 def has_nan(x: Any) -> bool:

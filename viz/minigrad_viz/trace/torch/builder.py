@@ -74,16 +74,18 @@ class TorchBuilder(Builder):
         if node in self.indices:
             return self.indices[node]
         value = self.graph.values.get(key)
+        grad = None
         if isinstance(leaf, TensorValue):
-            data, state, grad = TensorData(leaf.shape, leaf.dtype, leaf.values), "b", None
+            data, state = TensorData(leaf.shape, leaf.dtype, leaf.values), "b"
         else:
             values = copy_to_host(leaf) if value is None else value.values
-            data, grad = TensorData(tuple(leaf.shape), dtype_name(leaf.dtype), values), leaf.grad
-            state = "b" if not leaf.requires_grad else "n" if grad is None else "f"
+            data = TensorData(() if leaf.is_nested else tuple(leaf.shape), dtype_name(leaf.dtype), values)
+            grad = None if leaf.grad is None else copy_to_host(leaf.grad)
+            state = "f" if grad is not None else "b" if not leaf.requires_grad else "n" if leaf.grad is None else "p"
         index = self.indices[node] = self.add("l", None, None, state, self.block_of(scope))
         self.trace.tensors[index] = data
         if grad is not None:
-            self.trace.grads[index] = copy_to_host(grad)
+            self.trace.grads[index] = grad
         return index
 
     def _is_in_module(self, leaf: Any, scope: Any) -> bool:
@@ -149,13 +151,12 @@ class TorchBuilder(Builder):
         """Return the operation of a node, its operands by slot (operands, numbers, or None), and its attributes."""
         match = step.counterpart()
         if match is not None:
+            remaining = list(step.operands)
             order: list[Any] = []
             for argument in match.operands:
-                at = step.operand_of(argument) if isinstance(argument, TensorArgument) else None
-                order.append(argument if at is None else step.operands[at])
-            tensors = [item for item in order if isinstance(item, StepOperand)]
-            complete = all(isinstance(item, StepOperand | Real) or item is None for item in order)
-            if complete and len(tensors) == len(step.operands) and len({id(x) for x in tensors}) == len(tensors):
+                at = step.operand_of(argument, remaining) if isinstance(argument, TensorArgument) else None
+                order.append(argument if at is None else remaining.pop(at))
+            if not remaining and all(isinstance(item, StepOperand | Real) or item is None for item in order):
                 return match.op, order, match.attrs
         return opaque_op(step.name), list(step.operands), _extra_attributes(step)
 
@@ -190,7 +191,8 @@ def _tensor_data(step: TraceStep, output: int) -> TensorData:
     if value is not None:
         return TensorData(value.shape, value.dtype, value.values)
     metadata = gradient_metadata(step.final.node)[output]
-    return TensorData(tuple(metadata.shape), dtype_name(metadata.dtype), None)
+    shape = () if metadata.is_nested_tensor else tuple(metadata.shape)
+    return TensorData(shape, dtype_name(metadata.dtype), None)
 
 
 def _extra_attributes(step: TraceStep) -> dict[str, Any]:

@@ -78,9 +78,9 @@ class TraceStep:
             return None
         return counterpart(core.call, core.recording.values)
 
-    def operand_of(self, argument: TensorArgument) -> int | None:
-        """Return the index of the operand that has this value, or None."""
-        for k, operand in enumerate(self.operands):
+    def operand_of(self, argument: TensorArgument, operands: list[StepOperand]) -> int | None:
+        """Return the index of the operand that has this value among some of the operands, or None."""
+        for k, operand in enumerate(operands):
             if operand.value is not None and operand.value.index == argument.value:
                 return k
         return None
