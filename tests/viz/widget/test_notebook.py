@@ -280,3 +280,23 @@ def test_notebook_stores_widget_picture_and_text():
     assert sorted(played["data"]) == ["application/vnd.jupyter.widget-view+json", "text/html", "text/plain"]
     assert sorted(drawn["data"]) == ["text/html", "text/plain"]
     assert played["data"]["text/plain"].startswith("Graph of v₁ = 9.0: 1 leaf, 1 operation.")
+
+
+def test_trace_plays_a_pytorch_cell(torch, shell):
+    shell.run_captured("import torch\nw = torch.tensor([2.0, -1.0], requires_grad=True)")
+    captured, result = shell.run_captured("%%trace\ny = w * 3\nloss = y.sum()\nloss.backward()")
+    assert result.success
+    (trace,) = shown_traces(captured)
+    assert set(trace["nodes"]["name"].values()) == {"w", "y", "loss"}
+    assert [line.split(": ")[1] for line in trace["nodes"]["line"].values()] == ["y = w * 3", "loss = y.sum()"]
+    assert len(trace["passes"][0]["edge"]) == 2
+
+
+def test_trace_of_a_pytorch_error_shows_the_call(torch, shell):
+    shell.run_captured("import torch\nw = torch.ones(2, 3)")
+    captured, result = shell.run_captured("%%trace\ny = w * 2\nz = y @ w")
+    assert isinstance(result.error_in_exec, RuntimeError)
+    (trace,) = shown_traces(captured)
+    assert trace["nodes"]["kind"][-1] == "x"
+    assert trace["notes"][0]["text"].startswith("RuntimeError: mat1 and mat2 shapes cannot be multiplied")
+    assert trace["sentence"].startswith("Graph of matmul, which raised an error")

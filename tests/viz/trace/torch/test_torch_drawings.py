@@ -199,3 +199,37 @@ def test_a_reentrant_checkpoint_is_a_block_that_is_not_stepped(torch, net, x):
 def test_importing_the_viewer_imports_no_pytorch():
     code = "import sys, minigrad_viz; minigrad_viz.record; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_alarms_name_the_cause(torch):
+    x = torch.tensor([4.0, 0.0], requires_grad=True)
+    with record():
+        root = x.sqrt()
+        loss = (root / root).sum()
+    trace = to_trace(loss)
+    nan, gradient = (note_texts(trace, kind)[0] for kind in ("nan", "gradient"))
+    assert nan.startswith("v₂ is the first NaN: root / root, in 1 of 2 elements.")
+    assert gradient.startswith("The first infinity of the backward pass is in ∂loss/∂root, through v₂")
+
+
+def test_vanishing_gradients_and_dead_relus_are_reported(torch):
+    torch.manual_seed(0)
+    layers = [part for _ in range(12) for part in (torch.nn.Linear(4, 4), torch.nn.Sigmoid())]
+    net, x = torch.nn.Sequential(*layers), torch.randn(40, 4)
+    with record():
+        faded = net(x).sum()
+        dead = torch.relu(torch.nn.functional.linear(x, torch.zeros(3, 4), -torch.ones(3))).sum()
+    assert note_texts(to_trace(faded), "vanishing")[0].startswith("The gradient of 0.weight is tiny")
+    assert "is 0 everywhere" in note_texts(to_trace(dead), "dead")[0]
+
+
+def test_an_in_place_operation_on_a_view_has_the_name_that_the_user_wrote(torch):
+    w = torch.ones(2, 3, requires_grad=True)
+    with record():
+        x = w * 1
+        x[0].neg_()
+        loss = x.sum()
+    trace = to_trace(loss)
+    assert [node.op.name for node in trace.nodes if node.kind == "op"] == ["mul", "neg", "sum"]
+    assert titles(trace)["x"].line.endswith("x[0].neg_()")
+    assert titles(trace)["x"].array.tolist() == [[-1.0] * 3, [1.0] * 3]

@@ -62,14 +62,17 @@ class TorchStep:
     operands: list[StepOperand] = field(default_factory=list)
     outputs: dict[int, TensorValue] = field(default_factory=dict)
     """The recorded values of its outputs, by index."""
+    written_by: OperationCall | None = None
+    """For the node of a tensor that was modified through a view, the in-place operation on the view."""
     order: tuple[float, ...] = ()
 
     @property
     def function(self) -> FunctionCall | None:
         """The user's function call of which it is a part."""
-        if self.call is None or self.recording is None or self.call.function < 0:
+        call = self.call or self.written_by
+        if call is None or self.recording is None or call.function < 0:
             return None
-        return self.recording.functions[self.call.function]
+        return self.recording.functions[call.function]
 
     @property
     def scope(self) -> Any:
@@ -176,7 +179,11 @@ class _GraphBuilder:
         key = ("node", sequence_number(node))
         if key not in self.steps:
             recording, call = self._recorded_call(node)
-            self._add_step(TorchStep(key, _step_name(node, call), node, call, recording))
+            step = TorchStep(key, _step_name(node, call), node, call, recording)
+            if _node_name(node) == "CopySlices":
+                step.recording, step.written_by = self._last_write(sequence_number(node))
+                step.name = step.name if step.written_by is None else step.written_by.name
+            self._add_step(step)
             self._set_outputs(self.steps[key], sequence_number(node))
         return NodeRef(key, output)
 
@@ -240,14 +247,20 @@ class _GraphBuilder:
         return -1, number
 
     def _recorded_call(self, node: Any) -> tuple[TorchRecording | None, OperationCall | None]:
-        """Return the call that created a node; for an in-place operation on a view, which creates a node for the base
-        of the view, that operation.
-        """
+        """Return the call that created a node."""
         number = sequence_number(node)
         for recording in self._recordings:
             call = recording.call_of_node.get(number)
             if call is not None and _is_node_of(call, _node_name(node)):
                 return recording, call
+        return None, None
+
+    def _last_write(self, number: int) -> tuple[TorchRecording | None, OperationCall | None]:
+        """Return the in-place operation after which an autograd node was created."""
+        for recording in self._recordings:
+            writes = [call for following, call in recording.in_place_calls if following <= number]
+            if writes:
+                return recording, writes[-1]
         return None, None
 
     def _set_outputs(self, step: TorchStep, number: int) -> None:

@@ -99,7 +99,7 @@ def join_steps(graph: Graph) -> list[TraceStep]:
             continue
         for step in steps:
             trace_steps[step.key] = single = _single(step)
-            single.block = step.function if len(steps) > 1 else None
+            single.block = step.function if key is not None and len(steps) > 1 else None
     used = _used_outputs(trace_steps.values(), graph.roots)
     for key, trace_step in trace_steps.items():
         trace_step.used_outputs = sorted(used.get(key, {0}))

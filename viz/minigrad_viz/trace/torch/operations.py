@@ -12,6 +12,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import minigrad as mg
+from minigrad.ops.conv import Window
+from minigrad.ops.normalization import Norm
 from minigrad_viz.trace.torch.internals import schema_of
 from minigrad_viz.trace.torch.rows import OperationCall, TensorArgument, TensorValue
 
@@ -277,6 +279,34 @@ def _diagonal(a: Arguments, shapes: _Shapes) -> Any:
     return "diagonal", [a["self"]], attrs
 
 
+def _extreme(name: str) -> Conversion:
+    """Return the conversion of the maximum or minimum of all elements; along a dimension there are two results."""
+    return lambda a, shapes: None if "dim" in a else _reduction(name)(a, shapes)
+
+
+def _product_of_elements(a: Arguments, shapes: _Shapes) -> Any:
+    return None if "dim" not in a else _along_one_dim("prod", keepdim=bool(a.get("keepdim", False)))(a, shapes)
+
+
+def _vector_norm(a: Arguments, shapes: _Shapes) -> Any:
+    return _reduction("norm", p=lambda a: float(a.get("ord", 2)))(a, shapes)
+
+
+def _layer_norm(a: Arguments, shapes: _Shapes) -> Any:
+    count = math.prod(a["normalized_shape"])
+    rows = math.prod(shapes[a["input"]]) // max(count, 1)
+    norm = Norm((rows, count), (1,), (1,), a["eps"])
+    return "layer_norm", [a["input"], a.get("weight"), a.get("bias")], {"norm": norm}
+
+
+def _convolution(a: Arguments, shapes: _Shapes) -> Any:
+    if a["transposed"] or len(shapes[a["input"]]) != 4:
+        return None
+    size, pads = shapes[a["weight"]][2:], tuple([(pad, pad) for pad in a["padding"]])
+    window = Window(size, tuple(a["stride"]), pads, tuple(a["dilation"]))
+    return "conv2d", [a["input"], a["weight"], a.get("bias")], {"window": window, "groups": a["groups"]}
+
+
 _UNARY = (
     "abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh erf exp expm1 floor isfinite isinf isnan log log1p "
     "log2 logical_not mish neg reciprocal relu rsqrt sigmoid sign signbit silu sin sinh sqrt tan tanh trunc"
@@ -306,6 +336,7 @@ COUNTERPARTS: dict[str, Conversion] = {
     "clamp_max": _clamp,
     "clone": _unary("contiguous"),
     "constant_pad_nd": _pad,
+    "convolution": _convolution,
     "diagonal": _diagonal,
     "elu": _elu,
     "embedding": _embedding,
@@ -315,8 +346,13 @@ COUNTERPARTS: dict[str, Conversion] = {
     "hardtanh": _hardtanh,
     "leaky_relu": _leaky_relu,
     "lerp": _lerp,
+    "linalg_vector_norm": _vector_norm,
     "masked_fill": _masked_fill,
+    "max": _extreme("amax"),
+    "min": _extreme("amin"),
+    "native_layer_norm": _layer_norm,
     "pow": _power,
+    "prod": _product_of_elements,
     "roll": _roll,
     "rsub": _reversed_sub,
     "select": _select,
