@@ -22,6 +22,9 @@ from minigrad_viz.trace.torch.summaries import copy_to_host, dtype_name
 __all__ = ["TorchBuilder"]
 
 
+MEMORY_ARGUMENTS = ("memory_format", "non_blocking", "pin_memory")  # they do not affect the values
+
+
 class TorchBuilder(Builder):
     """A `Builder` that appends PyTorch leaves and steps."""
 
@@ -200,13 +203,13 @@ def _extra_attributes(step: TraceStep) -> dict[str, Any]:
     call = step.core.call
     if call is None:
         return {}
-    attrs = {}
+    attrs, arguments = {}, bind_arguments(call)
     for argument in schema_of(call.operation).arguments:
-        x = bind_arguments(call).get(argument.name)
+        x = arguments.get(argument.name)
         default = argument.default_value if argument.has_default_value() else None
-        is_plain = isinstance(x, int | float | str) or (
-            isinstance(x, tuple) and all(isinstance(item, int | float) for item in x)
-        )
-        if is_plain and x != (tuple(default) if isinstance(default, list) else default):
+        is_number_or_text = isinstance(x, int | float | str)
+        is_plain = is_number_or_text or (isinstance(x, tuple) and all(isinstance(item, int | float) for item in x))
+        is_default = x == (tuple(default) if isinstance(default, list) else default)
+        if is_plain and not is_default and argument.name not in MEMORY_ARGUMENTS:
             attrs[argument.name] = x
     return attrs
