@@ -54,11 +54,11 @@ _OWN_PACKAGES = ("minigrad", "minigrad_viz")
 # Names that minigrad uses outside kernels. Errors for missing names inside kernels are explained by `core.dispatch`.
 _REQUIRED_NAMES = {
     "numpy": (
-        "add allclose any arange array asanyarray asarray ascontiguousarray bincount broadcast_to "
+        "add allclose any arange array array_equal asanyarray asarray ascontiguousarray bincount broadcast_to "
         "concatenate copyto cos dtype empty errstate eye finfo float32 float64 from_dlpack frombuffer full "
-        "generic histogram iinfo int32 int64 int8 isfinite isinf isnan ldexp linspace maximum may_share_memory "
-        "median minimum moveaxis ndarray nonzero ones power random repeat searchsorted seterr sin square "
-        "stack take tri ufunc uint8 where zeros"
+        "generic histogram iinfo int32 int64 int8 isfinite isinf isnan ldexp linspace maximum "
+        "may_share_memory median meshgrid minimum moveaxis ndarray nonzero ones power random repeat "
+        "searchsorted seterr sin square stack take tri ufunc uint8 where zeros"
     )
 }
 

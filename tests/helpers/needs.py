@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 TESTS = Path(__file__).parents[1]
+VIEWER = TESTS.parent / "viz" / "minigrad_viz"
 FRONTEND = TESTS.parent / "viz" / "frontend"
 PACKAGES = FRONTEND / "node_modules"
 SKIP_MESSAGE = re.compile(r"needs ([^:]+): (.+)", re.DOTALL)
@@ -232,6 +233,11 @@ class SkipPolicy:
     def __init__(self) -> None:
         self.tests: Counter[str] = Counter()
         self.files: Counter[str] = Counter()
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Ignore modules that import PyTorch where it is missing: they cannot be imported for their examples."""
+        needs_torch = collection_path.parent == VIEWER / "trace" / "torch" and collection_path.suffix == ".py"
+        return True if needs_torch and not is_available("torch") else None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
