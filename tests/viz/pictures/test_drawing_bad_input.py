@@ -94,11 +94,11 @@ def test_foreign_arrays_and_lists_without_a_graph_are_rejected():
 
 
 @pytest.mark.parity
-def test_torch_tensor_is_rejected():
+def test_a_list_of_tensors_of_both_libraries_is_rejected():
     import torch
 
     with pytest.raises(DTypeError, match="is a Tensor, not a Value or a tensor"):
-        draw(torch.ones(2, requires_grad=True))
+        draw([mg.ones(2), torch.ones(2, requires_grad=True)])
 
 
 # --- another process -------------------------------------------------------------------------------------------------
