@@ -233,3 +233,16 @@ def test_an_in_place_operation_on_a_view_has_the_name_that_the_user_wrote(torch)
     assert [node.op.name for node in trace.nodes if node.kind == "op"] == ["mul", "neg", "sum"]
     assert titles(trace)["x"].line.endswith("x[0].neg_()")
     assert titles(trace)["x"].array.tolist() == [[-1.0] * 3, [1.0] * 3]
+
+
+def test_an_in_place_operation_is_looked_up_in_its_own_recording(torch):
+    def recorded(write):
+        w = torch.ones(2, 3, requires_grad=True)
+        with record():
+            x = w * 1
+            write(x[0])
+            return x.sum()
+
+    losses = [recorded(torch.Tensor.neg_), recorded(torch.Tensor.exp_), recorded(torch.Tensor.sin_)]
+    names = [[node.op.name for node in to_trace(loss).nodes if node.kind == "op"] for loss in losses]
+    assert names == [["mul", "neg", "sum"], ["mul", "exp", "sum"], ["mul", "sin", "sum"]]

@@ -124,7 +124,7 @@ class _GraphBuilder:
         self.steps: dict[Key, TorchStep] = {}
         self.leaves: dict[Key, Any] = {}
         self.values: dict[Key, TensorValue] = {}
-        self._recordings = sorted(RECORDINGS, key=id)
+        self._recordings = sorted(RECORDINGS, key=lambda recording: recording.number)
         self._nodes: dict[int, Any] = {}  # autograd nodes by sequence number
         self._waiting: list[TorchStep] = []
 
@@ -239,12 +239,15 @@ class _GraphBuilder:
             step.order = self._order_of_node(sequence_number(step.node))
 
     def _order_of_node(self, number: int) -> tuple[float, ...]:
-        """Return the position of an autograd node that no call created: after the calls whose nodes are older."""
-        for at, recording in enumerate(self._recordings):
-            older = [call.index for created, call in recording.call_of_node.items() if created < number]
-            if older:
-                return at, max(older) + 0.5, number
-        return -1, number
+        """Return the position of an autograd node that no call created: after the last call whose node is older."""
+        older = [
+            (created, at, call.index)
+            for at, recording in enumerate(self._recordings)
+            for created, call in recording.call_of_node.items()
+            if created < number
+        ]
+        _, at, index = max(older, default=(-1, -1, -1))
+        return at, index + 0.5, number
 
     def _recorded_call(self, node: Any) -> tuple[TorchRecording | None, OperationCall | None]:
         """Return the call that created a node."""
@@ -257,11 +260,16 @@ class _GraphBuilder:
 
     def _last_write(self, number: int) -> tuple[TorchRecording | None, OperationCall | None]:
         """Return the in-place operation after which an autograd node was created."""
-        for recording in self._recordings:
-            writes = [call for following, call in recording.in_place_calls if following <= number]
-            if writes:
-                return recording, writes[-1]
-        return None, None
+        writes = [
+            (following, at, call.index)
+            for at, recording in enumerate(self._recordings)
+            for following, call in recording.in_place_calls
+            if following <= number
+        ]
+        if not writes:
+            return None, None
+        _, at, index = max(writes)
+        return self._recordings[at], self._recordings[at].calls[index]
 
     def _set_outputs(self, step: TorchStep, number: int) -> None:
         if step.call is not None and step.recording is not None:

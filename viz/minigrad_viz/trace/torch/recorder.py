@@ -17,6 +17,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 import torch
@@ -40,6 +41,7 @@ from minigrad_viz.trace.torch.summaries import copy_to_host, dtype_name, has_sam
 __all__ = ["RECORDINGS", "Recorder", "TorchRecording"]
 
 RECORDINGS: weakref.WeakSet[TorchRecording] = weakref.WeakSet()
+_NUMBERS = count()
 _latest: TorchRecording | None = None
 """The latest recording, kept alive for results without a graph; the hooks of a graph keep the others alive."""
 
@@ -48,6 +50,7 @@ class TorchRecording:
     """The recorded calls and values, and the backward passes through them."""
 
     def __init__(self) -> None:
+        self.number = next(_NUMBERS)
         self.functions: list[FunctionCall] = []
         self.calls: list[OperationCall] = []
         self.values: list[TensorValue] = []
