@@ -1,4 +1,7 @@
-"""Scripts that pages load in addition to the theme: the player if there is a graph, and MathJax from npm."""
+"""Scripts that pages load in addition to the theme: the player if there is a graph, and MathJax from npm.
+
+The theme's source maps are removed.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ __all__ = ["setup"]
 BOOK = Path(__file__).resolve().parent.parent
 MATHJAX = BOOK.parent / "viz" / "frontend" / "node_modules" / "mathjax" / "es5" / "tex-mml-svg.js"
 VENDOR = BOOK / "_static" / "vendor"
+SOURCE_MAP = re.compile(r"(?://|/\*)# sourceMappingURL=\S+(?: ?\*/)?\s*$")
 FIGURE_START = '<figure class="minigrad'
 FIGURE_TAG = re.compile(rf"({FIGURE_START}[^>]*)>")
 FIGURE_WITH_TRACE = re.compile(
@@ -52,7 +56,20 @@ def add_player(app: Sphinx, page: str, template: str, context: dict[str, Any], d
         app.add_js_file("vendor/player.js", loading_method="defer")
 
 
+def remove_source_maps(app: Sphinx, error: Exception | None) -> None:
+    """Remove the theme's source maps, three megabytes that only its authors need, and the references to them."""
+    if error is not None or app.builder.format != "html":
+        return
+    for path in Path(app.outdir, "_static").rglob("*.map"):
+        path.unlink()
+        script = path.with_suffix("")
+        if script.is_file():
+            text = script.read_text(encoding="utf-8")
+            script.write_text(SOURCE_MAP.sub("", text), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("config-inited", copy_scripts)
     app.connect("html-page-context", add_player)
+    app.connect("build-finished", remove_source_maps)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
