@@ -6,9 +6,10 @@ The functions below accept a float, an array or a summary.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["ArraySummary", "count_bad_elements", "has_nan", "magnitude"]
+__all__ = ["ArraySummary", "count_bad_elements", "has_nan", "joined_shape", "magnitude"]
 
 
 class ArraySummary:
@@ -74,6 +75,46 @@ class ArraySummary:
             statistics["hist"] = np.histogram(finite, len(self.statistics["hist"]))[0].tolist()
         return ArraySummary(self.shape, self.dtype, cells, self.step, statistics)
 
+    @classmethod
+    def join(cls, parts: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> ArraySummary:
+        """Return the summary of arrays and summaries with these shapes together; a part that is None consists of zeros.
+
+        Its statistics are exact if those of the parts are, and its sample is the parts' samples, one after the other.
+        """
+        import numpy as np
+
+        sizes = [math.prod(shape) for shape in shapes]
+        finite, samples, bad = [], [], {"nan": 0, "inf": 0}
+        for part, size in zip(parts, sizes, strict=True):
+            values = np.zeros(1) if part is None else np.asarray(part).reshape(-1)
+            samples.append(values)
+            if isinstance(part, cls):
+                stats = part.statistics
+                bad = {name: count + stats[name] for name, count in bad.items()}
+                count, bounds = size - stats["nan"] - stats["inf"], [stats[name] for name in ("min", "max")]
+                moments = [stats["mean"], stats["std"]]
+            else:
+                inside = values[np.isfinite(values)].astype(float)
+                nan = int(np.isnan(values).sum())
+                bad = {"nan": bad["nan"] + nan, "inf": bad["inf"] + values.size - inside.size - nan}
+                count = size if part is None else inside.size
+                bounds = [inside.min(), inside.max()] if inside.size else [None, None]
+                moments = [inside.mean(), inside.std()] if inside.size else [None, None]
+            if count and None not in bounds:
+                finite.append((count, *map(float, (*bounds, *moments))))
+        cells = np.concatenate(samples).reshape(1, -1)
+        statistics: dict[str, Any] = {"min": None, "max": None, "mean": None, "std": None, "hist": [0] * 12, **bad}
+        if finite:
+            total = sum(count for count, *_ in finite)
+            mean = sum(count * mean for count, _, _, mean, _ in finite) / total
+            square = sum(count * (std**2 + (each - mean) ** 2) for count, _, _, each, std in finite) / total
+            low, high = min(row[1] for row in finite), max(row[2] for row in finite)
+            shown = cells[np.isfinite(cells)].astype(float)
+            hist = np.histogram(shown, 12, (low, high))[0].tolist() if high > low else [0] * 6 + [1] + [0] * 5
+            statistics |= {"min": low, "max": high, "mean": mean, "std": math.sqrt(square), "hist": hist}
+        dtype = next(part.dtype for part in parts if isinstance(part, cls))
+        return cls(joined_shape(shapes), dtype, cells, (1, max(1, sum(sizes) // cells.size)), statistics)
+
     def scaled(self, factor: float) -> ArraySummary:
         """Return the summary of the array times `factor`."""
         stats = dict(self.statistics)
@@ -110,3 +151,10 @@ def count_bad_elements(x: Any, nan: bool) -> str:
     else:
         n = int((x != x).sum() if nan else (abs(x) == math.inf).sum())
     return f"{n:,} of {x.size:,} elements" if x.size > 1 else "its only element"
+
+
+def joined_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return the shape of several outputs together: stacked if their shapes agree, otherwise flattened."""
+    if len(set(shapes)) == 1:
+        return (len(shapes), *shapes[0])
+    return (sum(math.prod(shape) for shape in shapes),)

@@ -246,3 +246,28 @@ def test_an_in_place_operation_is_looked_up_in_its_own_recording(torch):
     losses = [recorded(torch.Tensor.neg_), recorded(torch.Tensor.exp_), recorded(torch.Tensor.sin_)]
     names = [[node.op.name for node in to_trace(loss).nodes if node.kind == "op"] for loss in losses]
     assert names == [["mul", "neg", "sum"], ["mul", "exp", "sum"], ["mul", "sin", "sum"]]
+
+
+def test_sparse_and_dense_gradients_of_a_shared_weight_add_up(torch):
+    embedding = torch.nn.Embedding(5, 3, sparse=True)
+    with record():
+        hidden = embedding(torch.tensor([1, 1, 4]))
+        loss = (hidden @ embedding.weight.T).square().sum()
+    own = to_trace(loss)
+    loss.backward()
+    for trace in (own, to_trace(loss)):
+        total = trace.totals(trace.passes[0])[trace.names.index("weight")]
+        np.testing.assert_allclose(total, embedding.weight.grad.to_dense().numpy(), rtol=1e-6)
+
+
+def test_the_gradient_of_large_outputs_is_that_of_all_of_them(torch):
+    x = torch.ones(200, 300, requires_grad=True)
+    with record():
+        first, second, third = (x * 1).chunk(3, 1)
+        loss = (2 * first).sum() - (5 * second).sum() + third.mean() * 0
+    trace = to_trace(loss)
+    (chunk,) = [k for k, node in enumerate(trace.nodes) if node.op is not None and node.op.name == "chunk"]
+    gradient = trace.totals(trace.passes[0])[chunk]
+    assert trace.tensors[chunk].shape == gradient.shape == (3, 200, 100)
+    assert (gradient.statistics["min"], gradient.statistics["max"], gradient.statistics["mean"]) == (-5.0, 2.0, -1.0)
+    assert gradient.statistics["std"] == pytest.approx(np.std([2.0, -5.0, 0.0]))

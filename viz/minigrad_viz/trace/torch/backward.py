@@ -100,7 +100,7 @@ class BackwardPass:
             before = self._totals[target][1] if target in self._totals else None
             return contribution + before if isinstance(before, ArraySummary) else contribution
         before = self._sums.get(target)
-        self._sums[target] = grad if before is None else before + grad
+        self._sums[target] = grad if before is None else _accumulate(before, grad)
         return contribution if before is None else copy_to_host(self._sums[target])
 
     def _upstream_values(self, output: Target, grad: Any) -> HostValues:
@@ -110,6 +110,11 @@ class BackwardPass:
         if address and address == _address(grad) and self._uses[output] < 2:
             return values
         return copy_to_host(grad)
+
+
+def _accumulate(before: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+    """Add gradients as the engine does: a dense one comes first, as PyTorch cannot add it to a sparse one."""
+    return grad + before if before.is_sparse and not grad.is_sparse else before + grad
 
 
 def _address(x: torch.Tensor) -> int:
@@ -200,7 +205,7 @@ def run_backward(node: Any, output: int, seed: torch.Tensor) -> BackwardPass:
                 continue
             buffer = buffers.setdefault(id(inner), [None] * len(gradient_metadata(inner)))
             if grad is not None:
-                buffer[index] = grad if buffer[index] is None else buffer[index] + grad
+                buffer[index] = grad if buffer[index] is None else _accumulate(buffer[index], grad)
             dependencies[id(inner)] -= 1
             if not dependencies[id(inner)]:
                 heapq.heappush(ready, (-node_key(inner), next(order), inner))

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from minigrad.core.grad_mode import Scope
+from minigrad_viz.trace.array_summary import joined_shape
 from minigrad_viz.trace.builder import Builder
 from minigrad_viz.trace.rows import TensorData
 from minigrad_viz.trace.torch.graph import Graph, NodeRef, StepOperand
@@ -164,12 +165,12 @@ class TorchBuilder(Builder):
         return opaque_op(step.name), list(step.operands), _extra_attributes(step)
 
     def _add_outputs(self, step: TraceStep, index: int, block: int) -> None:
-        trace, outputs = self.trace, step.final.outputs
+        trace = self.trace
         shaped = [_tensor_data(step, k) for k in step.used_outputs]
         if len(shaped) == 1:
             trace.tensors[index] = shaped[0]
             return
-        trace.tensors[index] = TensorData(shaped[0].shape, shaped[0].dtype, None)
+        trace.tensors[index] = TensorData(joined_shape([data.shape for data in shaped]), shaped[0].dtype, None)
         for output, data in zip(step.used_outputs, shaped, strict=True):
             flows = step.final.node is not None and data.dtype.startswith(("float", "bfloat", "complex"))
             self.add_edges({0: index}, [flows])
@@ -177,7 +178,6 @@ class TorchBuilder(Builder):
             trace.tensors[pick], trace.attrs[pick] = data, {"index": output}
             source = NodeRef(step.final.key, output)
             self.picks[source.key, output] = self.indices["pick", source] = pick
-        assert outputs is not None
 
     def _scope_of(self, step: TraceStep) -> Any:
         scope = step.final.scope

@@ -142,13 +142,14 @@ class _PassWriter:
 
 def _joined(grads: list[Any], shaped: list[TensorData]) -> Any:
     """Return the gradients of several outputs as one array, with zeros for those that have none yet: stacked if their
-    shapes agree, otherwise concatenated. Of summarised gradients, return the last.
+    shapes agree, otherwise concatenated. Summarised gradients give a summary.
     """
-    if any(isinstance(grad, ArraySummary) for grad in grads):
-        return [grad for grad in grads if grad is not None][-1]
-    kind = next(grad.dtype for grad in grads if grad is not None)
-    pairs = zip(grads, shaped, strict=True)
-    arrays = [np.zeros(data.shape, kind) if grad is None else grad for grad, data in pairs]
+    known = [grad for grad in grads if grad is not None]
+    if any(isinstance(grad, ArraySummary) for grad in known):
+        return ArraySummary.join(grads, [data.shape for data in shaped])
+    arrays = [
+        np.zeros(data.shape, known[0].dtype) if grad is None else grad for grad, data in zip(grads, shaped, strict=True)
+    ]
     if len({x.shape for x in arrays}) == 1:
         return np.stack(arrays)
     return np.concatenate([x.reshape(-1) for x in arrays])

@@ -144,7 +144,7 @@ class Recorder:
     # --- functions ---------------------------------------------------------------------------------------------------
 
     def call_function(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """OperationCall a function of PyTorch, and record it if it runs an operation."""
+        """Call a function of PyTorch, and record it if it runs an operation."""
         name = getattr(function, "__name__", "")
         if self._is_paused or name == "__get__":
             return function(*args, **kwargs)
@@ -181,13 +181,13 @@ class Recorder:
         operands = [(x, self._value_index(x)) for x in tensors_in((args, kwargs))]
         output = operation(*args, **kwargs)
         creates_node = torch.is_grad_enabled() and any(x.requires_grad for x, _ in operands)
-        sequence_number = next_sequence_number()
-        node = sequence_number - 1 if creates_node and sequence_number > self._sequence_number else None
-        self._sequence_number = sequence_number
+        next_number = next_sequence_number()
+        node = next_number - 1 if creates_node and next_number > self._sequence_number else None
+        self._sequence_number = next_number
         recording = self.recording
         written = written_arguments(operation, args, kwargs)
-        if node is None and creates_node and written and self._has_saved_copy(operands[0][1], sequence_number - 1):
-            node = sequence_number - 2  # that of the copy follows it
+        if node is None and creates_node and written and self._has_saved_copy(operands[0][1], next_number - 1):
+            node = next_number - 2  # that of the copy follows it
         value_by_id = {id(x): value for x, value in operands}
         call = OperationCall(
             len(recording.calls),
