@@ -1,5 +1,6 @@
 """Drawings, players and explanations of PyTorch objects."""
 
+import gc
 import subprocess
 import sys
 
@@ -271,3 +272,24 @@ def test_the_gradient_of_large_outputs_is_that_of_all_of_them(torch):
     assert trace.tensors[chunk].shape == gradient.shape == (3, 200, 100)
     assert (gradient.statistics["min"], gradient.statistics["max"], gradient.statistics["mean"]) == (-5.0, 2.0, -1.0)
     assert gradient.statistics["std"] == pytest.approx(np.std([2.0, -5.0, 0.0]))
+
+
+def test_a_recording_is_freed_with_its_graph(torch):
+    from minigrad_viz.trace.torch.recorder import RECORDINGS
+
+    def run():
+        w = torch.ones(2, 3, requires_grad=True)
+        with record():
+            y = w * 2
+            with pytest.raises(RuntimeError):
+                y @ w
+            loss = y.sum()
+        loss.backward()
+        to_trace(loss)
+
+    gc.collect()
+    before = len(RECORDINGS)
+    for _ in range(3):
+        run()
+    gc.collect()
+    assert len(RECORDINGS) <= before + 1  # the latest is kept

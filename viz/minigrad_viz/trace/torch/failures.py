@@ -19,11 +19,12 @@ def trace_torch_failure(error: BaseException, namespaces: Namespaces) -> Trace |
     None if `error` was not raised by a recorded function, or the function has no tensor arguments.
     """
     failures = (recording.failure for recording in RECORDINGS if recording.failure is not None)
-    failure = next((failure for failure in failures if failure.error is error), None)
-    if failure is None or not failure.tensors:
+    failure = next((failure for failure in failures if failure.error == id(error)), None)
+    tensors = [] if failure is None else [x for reference in failure.tensors if (x := reference()) is not None]
+    if failure is None or not tensors:
         return None
-    trace, indices = trace_torch(list({id(x): x for x in failure.tensors}.values()), namespaces)
-    at = add_call_node(trace, "x", failure.name.strip("_"), None, [indices[id(x)] for x in failure.tensors])
+    trace, indices = trace_torch(list({id(x): x for x in tensors}.values()), namespaces)
+    at = add_call_node(trace, "x", failure.name.strip("_"), None, [indices[id(x)] for x in tensors])
     if failure.line is not None:
         trace.lines[at] = sanitize(failure.line)
     text = sanitize(" ".join(f"{type(error).__name__}: {error}".split()))

@@ -166,7 +166,7 @@ class Recorder:
                     if node is not None:
                         recording.observer.observe(node)
         except Exception as error:
-            recording.failure = FunctionFailure(name, arguments, caller_line(), error)
+            recording.failure = FunctionFailure(name, list(map(weakref.ref, arguments)), caller_line(), id(error))
             raise
         finally:
             self._function = outer_function

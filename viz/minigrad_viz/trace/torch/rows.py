@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,12 +53,17 @@ class FunctionCall:
 
 @dataclass(slots=True)
 class FunctionFailure:
-    """A call of a PyTorch function that raised `error`."""
+    """A call of a PyTorch function that raised an error.
+
+    It refers to the tensors weakly: the hooks of their graph refer to the recording, and Python's garbage collector
+    finds no cycle through autograd nodes. The traceback of the error keeps the tensors alive.
+    """
 
     name: str
-    tensors: list[Any]
+    tensors: list[weakref.ref[Any]]
     line: str | None
-    error: BaseException
+    error: int
+    """The id of the error."""
 
 
 @dataclass(slots=True, eq=False)
