@@ -9,7 +9,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test nightly minutes mutants check lint tools frontend screenshots stubs muladd table torch opinfo corpus notebooks pictures examples lab bench bench-viewer bench-book book clean
+.PHONY: help tour test nightly minutes mutants check lint tools frontend screenshots stubs muladd table torch opinfo corpus notebooks pictures examples lab bench bench-viewer bench-book book lite clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -131,6 +131,12 @@ bench-book: $(BASE)-dev,book $(TOOLS)  ## how long the book takes to make and to
 book: $(BASE)-book $(TOOLS)  ## the book, into book/_build/html; it opens without a server
 	@$(PY) -m sphinx -n -W --keep-going -q -d book/_build/doctrees -b html book book/_build/html $(ARGS)
 	@echo "book/_build/html/index.html"
+
+# A folder or an address with Pyodide's full distribution, for NumPy and matplotlib in the page.
+PYODIDE ?=
+lite: $(BASE)-lite $(TOOLS)  ## the lessons in a web page, into book/_build/lite: static files for any server
+	@$(PY) book/lite/build.py book/_build/lite $(if $(PYODIDE),--distribution "$(PYODIDE)") $(ARGS)
+	@echo "To look at it: $(PY) -m http.server --bind 127.0.0.1 --directory book/_build/lite"
 
 clean:  ## remove .venv and everything else made here
 	rm -rf $(VENV) dist viz/frontend/node_modules book/_build tour.html .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -67,6 +67,8 @@ from minigrad.utils.pytree import register_pytree_node
 
 __version__ = "0.1.0"
 modes.register_cell_callback()
+if sys.platform == "emscripten":
+    import_module("minigrad.utils.pyodide").install()
 newaxis = None
 Size: type[tuple[int, ...]] = tuple
 """The type of ``x.shape``, which is the built-in tuple; the name exists for PyTorch compatibility."""

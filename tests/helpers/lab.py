@@ -19,6 +19,31 @@ SETTINGS = {
     "notebook-extension/tracker": '{"windowingMode": "none"}',  # renders cells outside the viewport
 }
 
+# Jupyter runs in the page as `jupyterapp`.
+RUN_ALL_CELLS = """() => {
+    window.ended = null;
+    window.jupyterapp.commands.execute('notebook:run-all-cells').then((done) => { window.ended = done; });
+}"""
+# Errors, messages on stderr, and widgets that are empty or not shown.
+FIND_FAULTS = """() => {
+    const found = [];
+    for (const cell of window.jupyterapp.shell.currentWidget.content.widgets) {
+        if (cell.model.type !== 'code') continue;
+        const says = (what) => found.push(what + ': ' + cell.model.sharedModel.getSource().slice(0, 200));
+        for (const output of cell.model.outputs.toJSON()) {
+            if (output.output_type === 'error') says(output.ename + ' ' + output.evalue);
+            if (output.name === 'stderr') says('stderr ' + output.text);
+        }
+        for (const view of cell.node.querySelectorAll('[data-mime-type="application/vnd.jupyter.widget-view+json"]')) {
+            const {width, height} = view.getBoundingClientRect();
+            if (!view.querySelector('.jupyter-widgets, .minigrad, figure, svg, canvas') || height < 8 || width < 8)
+                says('an empty widget');
+        }
+        if (/Error displaying widget|Loading widget/.test(cell.node.textContent)) says('a widget that is not shown');
+    }
+    return found;
+}"""
+
 
 class Lab:
     """A context manager that runs the server on a folder of notebooks."""

@@ -31,6 +31,7 @@ __all__ = [
     "PACKAGES",
     "SkipPolicy",
     "chromium",
+    "firefox",
     "is_available",
     "missing_lookups",
     "missing_package",
@@ -58,6 +59,12 @@ class Requirement(NamedTuple):
 def chromium() -> str | None:
     """Return the path of the browser's executable, or None."""
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+
+@cache
+def firefox() -> str | None:
+    """Return the path of the browser's executable, or None."""
+    return shutil.which("firefox-esr") or shutil.which("firefox")
 
 
 def _installed(*packages: str) -> bool:
@@ -117,6 +124,7 @@ EXTRAS = {
     "dev": "hypothesis ipykernel jupytext nbclient nbformat nbgrader nbval playwright jupyterlab matplotlib PIL pypdf",
     "dev,parity": "torch expecttest mpmath autograd micrograd",
     "dev,book": "sphinx myst_nb bs4",
+    "dev,lite": "jupyterlite_core jupyterlite_pyodide_kernel websocket",
     "dev,ray": "ray",
     "dev,pictures": "av typst",
 }
@@ -129,11 +137,13 @@ NEEDS = {
 } | {
     "dot": Requirement(lambda: shutil.which("dot") is not None, "apt-get install graphviz"),
     "chromium": Requirement(lambda: chromium() is not None, "apt-get install chromium"),
+    "firefox": Requirement(lambda: firefox() is not None, "apt-get install firefox-esr"),
     "node": Requirement(lambda: shutil.which("node") is not None, "apt-get install nodejs npm"),
     "npm packages": Requirement(
         lambda: (PACKAGES / "esbuild").is_dir() and (PACKAGES / "typescript").is_dir(),
         "apt-get install nodejs npm && make tools",
     ),
+    "pyodide": Requirement(lambda: (PACKAGES / "pyodide").is_dir(), "apt-get install nodejs npm && make tools"),
     **{
         engine: Requirement(
             partial(_program, engine), "a machine with TeX (texlive-pictures)", is_machine_specific=True

@@ -6,36 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from lab import START_TIMEOUT, Lab
+from lab import FIND_FAULTS, RUN_ALL_CELLS, START_TIMEOUT, Lab
 from needs import needs_of_lesson
 
 NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
 LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
 SCREENSHOTS = os.environ.get("MINIGRAD_PICTURES")  # a folder for screenshots of the executed lessons, for review
 pytestmark = pytest.mark.slow
-
-RUN_ALL_CELLS = """() => {
-    window.ended = null;
-    window.jupyterapp.commands.execute('notebook:run-all-cells').then((done) => { window.ended = done; });
-}"""
-FIND_FAULTS = """() => {
-    const found = [];
-    for (const cell of window.jupyterapp.shell.currentWidget.content.widgets) {
-        if (cell.model.type !== 'code') continue;
-        const says = (what) => found.push(what + ': ' + cell.model.sharedModel.getSource().slice(0, 200));
-        for (const output of cell.model.outputs.toJSON()) {
-            if (output.output_type === 'error') says(output.ename + ' ' + output.evalue);
-            if (output.name === 'stderr') says('stderr ' + output.text);
-        }
-        for (const view of cell.node.querySelectorAll('[data-mime-type="application/vnd.jupyter.widget-view+json"]')) {
-            const {width, height} = view.getBoundingClientRect();
-            if (!view.querySelector('.jupyter-widgets, .minigrad, figure, svg, canvas') || height < 8 || width < 8)
-                says('an empty widget');
-        }
-        if (/Error displaying widget|Loading widget/.test(cell.node.textContent)) says('a widget that is not shown');
-    }
-    return found;
-}"""
 
 
 @pytest.fixture(scope="module")

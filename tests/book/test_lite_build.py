@@ -1,0 +1,77 @@
+"""How the JupyterLite site is put together."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from lite import lock_entry, write_wheel
+from needs import needs
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def lite():
+    needs("jupyterlite_core")
+    spec = importlib.util.spec_from_file_location("lite_build", ROOT / "book" / "lite" / "build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def distribution(tmp_path):
+    """A folder with a distribution of Pyodide that has three packages."""
+    folder = tmp_path / "distribution"
+    folder.mkdir()
+    wheels = {name: write_wheel(folder, name) for name in ("numpy", "matplotlib", "cycler", "scipy")}
+    depends = {"matplotlib": ["numpy", "Cycler"]}
+    packages = {name: lock_entry(name, wheel, depends.get(name, ())) for name, wheel in wheels.items()}
+    (folder / "pyodide-lock.json").write_text(json.dumps({"packages": packages}))
+    return folder
+
+
+def test_a_lock_entry_has_what_a_wheel_requires_in_a_page(lite, tmp_path):
+    requirements = [
+        "numpy>=2; sys_platform != 'emscripten'",
+        "Some_Thing",
+        "x; extra == 'dev'",
+        "y; python_version < '3.14'",
+    ]
+    wheel = write_wheel(tmp_path, "whatever", "", requirements)
+    assert lite.lock_entry(wheel, "3.14.2") == lock_entry("whatever", wheel, ["some-thing"])
+
+
+def test_a_local_distribution_is_copied_with_what_it_requires(lite, distribution, tmp_path):
+    packages = {"cycler": {"file_name": "already there"}}
+    (tmp_path / "site").mkdir()
+    lite.add_distribution(packages, {}, str(distribution), tmp_path / "site")
+    assert sorted(packages) == ["cycler", "matplotlib", "numpy"]
+    assert packages["cycler"] == {"file_name": "already there"}
+    assert sorted(path.name for path in (tmp_path / "site").iterdir()) == [
+        "matplotlib-2.4.6-py3-none-any.whl",
+        "numpy-2.4.6-py3-none-any.whl",
+    ]
+
+
+def test_a_remote_distribution_is_referred_to(lite, distribution, tmp_path):
+    packages, available = {}, json.loads((distribution / "pyodide-lock.json").read_text())["packages"]
+    lite.add_distribution(packages, available, "https://example.org/pyodide/", tmp_path)
+    assert packages["numpy"]["file_name"] == "https://example.org/pyodide/numpy-2.4.6-py3-none-any.whl"
+    assert sorted(packages) == ["cycler", "matplotlib", "numpy"]
+    assert not list(tmp_path.glob("*.whl"))
+
+
+def test_a_damaged_distribution_is_reported(lite, distribution, tmp_path):
+    (distribution / "cycler-2.4.6-py3-none-any.whl").write_bytes(b"damaged")
+    with pytest.raises(
+        SystemExit, match=r"cycler-2\.4\.6-py3-none-any\.whl: its checksum differs from the lock file's"
+    ):
+        lite.add_distribution({}, {}, str(distribution), tmp_path)
+
+
+def test_versions_are_those_of_the_constraints(lite):
+    assert lite.pinned_versions()["anywidget"] == "0.11.0"
+    assert lite.pinned_versions()["ipython-pygments-lexers"]
