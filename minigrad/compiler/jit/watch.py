@@ -40,7 +40,7 @@ _IMPURE = {
     **dict.fromkeys(("urandom", "getrandom", "times", "stat", "lstat", "listdir", "scandir", "access"), os.name),
     **dict.fromkeys(("random", "getrandbits"), "_random"),
     **dict.fromkeys(("read", "readline", "readlines", "readinto"), "_io"),
-    "open": "io",
+    "open": open.__module__,  # io, and _io since Python 3.12
     "input": "builtins",
 }
 _ENVIRONMENT = {id(getattr(type(os.environ), name).__code__) for name in ("__getitem__", "__iter__")}
