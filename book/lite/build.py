@@ -205,6 +205,15 @@ def copy_lessons(folder: Path) -> None:
     shutil.copy(ROOT / "notebooks" / "lessons.mplstyle", folder)
 
 
+def add_prefetches(site: Path) -> None:
+    """Let the notebook's page download Pyodide and its packages beside its own scripts, and not after them."""
+    files = sorted(path.relative_to(site) for path in (site / "static" / "pyodide").iterdir())
+    links = "".join(f'<link rel="prefetch" href="../{path.as_posix()}">' for path in files)
+    page = site / "notebooks" / "index.html"
+    head, end, body = page.read_text(encoding="utf-8").partition("</head>")
+    page.write_text(head + links + end + body, encoding="utf-8")
+
+
 def build_site(output: Path, cache: Path, distribution: str) -> None:
     """Build the site into a new folder `output`. `cache` keeps downloaded wheels."""
     if not PYODIDE.is_dir():
@@ -231,6 +240,7 @@ def build_site(output: Path, cache: Path, distribution: str) -> None:
         shutil.rmtree(output, ignore_errors=True)
         command = [sys.executable, "-m", "jupyter", "lite", "build", "--lite-dir", source]
         subprocess.run(command, check=True, cwd=source, stdout=subprocess.DEVNULL)
+    add_prefetches(output)
 
 
 def main() -> None:
