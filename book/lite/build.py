@@ -1,10 +1,11 @@
 """Build a static JupyterLite site: the lessons in a web page, where Pyodide (CPython in WebAssembly) runs them.
 
     python book/lite/build.py OUTPUT
-    python book/lite/build.py OUTPUT --distribution FOLDER_OR_ADDRESS
+    python book/lite/build.py OUTPUT --distribution DISTRIBUTION
 
-Without a distribution of Pyodide the page has no NumPy, and lessons 1 to 5 run. With a folder that holds Pyodide's full
-distribution, NumPy and matplotlib are copied to the site; with an address (https://…) pages load them from there.
+Without a distribution of Pyodide the page has no NumPy, and lessons 1 to 5 run. DISTRIBUTION is the archive of a
+release (pyodide-VERSION.tar.bz2), as a file or at an address, or a folder with its files: then NumPy and matplotlib are
+copied to the site. It can also be the address of such a folder, from which the pages load them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
+import urllib.request
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from email.message import Message
 from email.parser import HeaderParser
 from pathlib import Path
@@ -154,28 +159,55 @@ def compile_archives(archives: list[Path], folder: Path) -> None:
         )
 
 
+@contextmanager
+def open_distribution(distribution: str) -> Iterator[Path]:
+    """Yield a folder with the files of a distribution that is a folder, or the archive of a release."""
+    with TemporaryDirectory() as temporary:
+        archive = Path(distribution)
+        if is_remote(distribution):
+            archive = Path(temporary, "pyodide.tar.bz2")
+            urllib.request.urlretrieve(distribution, archive)
+        if archive.is_dir():
+            yield archive
+        else:
+            with tarfile.open(archive) as files:
+                files.extractall(temporary, filter="data")
+            yield next(Path(temporary).rglob(LOCK)).parent
+
+
+def is_remote(distribution: str) -> bool:
+    return distribution.startswith(("https://", "http://"))
+
+
 def add_distribution(packages: dict[str, Any], available: dict[str, Any], distribution: str, folder: Path) -> None:
     """Add NumPy, matplotlib and what they require to the packages of a lock file.
 
-    A distribution in a folder has a lock file of its own, and its packages are copied. `available` are the packages of
-    a distribution at an address, which pages load from there.
+    They are copied to `folder`, or, from the address of a folder, referred to; `available` are the packages there.
     """
-    is_remote, names = distribution.startswith(("https://", "http://")), list(DISTRIBUTION)
-    if not is_remote:
-        available = json.loads(Path(distribution, LOCK).read_text(encoding="utf-8"))["packages"]
+    if is_remote(distribution) and not distribution.endswith(".tar.bz2"):
+        for name, entry in required_packages(available, packages):
+            packages[name] = entry | {"file_name": f"{distribution.rstrip('/')}/{entry['file_name']}"}
+        return
+    with open_distribution(distribution) as source:
+        lock = json.loads((source / LOCK).read_text(encoding="utf-8"))
+        for name, entry in required_packages(lock["packages"], packages):
+            wheel = source / entry["file_name"]
+            if hashlib.sha256(wheel.read_bytes()).hexdigest() != entry["sha256"]:
+                raise SystemExit(f"{wheel}: its checksum differs from the lock file's")
+            shutil.copy(wheel, folder)
+            packages[name] = entry
+
+
+def required_packages(available: dict[str, Any], present: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the entries of NumPy, matplotlib and their dependencies that are not present."""
+    required: dict[str, dict[str, Any]] = {}
+    names = list(DISTRIBUTION)
     while names:
         name = canonicalize_name(names.pop())
-        if name in packages:
-            continue
-        entry = packages[name] = dict(available[name])
-        names += entry["depends"]
-        if is_remote:
-            entry["file_name"] = f"{distribution.rstrip('/')}/{entry['file_name']}"
-            continue
-        wheel = Path(distribution, entry["file_name"])
-        if hashlib.sha256(wheel.read_bytes()).hexdigest() != entry["sha256"]:
-            raise SystemExit(f"{wheel}: its checksum differs from the lock file's")
-        shutil.copy(wheel, folder)
+        if name not in present and name not in required:
+            required[name] = available[name]
+            names += available[name]["depends"]
+    return list(required.items())
 
 
 def build_pyodide(folder: Path, cache: Path, distribution: str) -> None:
@@ -246,7 +278,7 @@ def build_site(output: Path, cache: Path, distribution: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("output", type=Path, help="the folder of the site")
-    parser.add_argument("--distribution", default="", help="a folder or an address with Pyodide's full distribution")
+    parser.add_argument("--distribution", default="", help="Pyodide's full distribution")
     parser.add_argument("--cache", type=Path, default=ROOT / ".venv" / "lite", help="a folder for downloaded wheels")
     options = parser.parse_args()
     build_site(options.output, options.cache, options.distribution)

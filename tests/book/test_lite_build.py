@@ -1,12 +1,14 @@
 """How the JupyterLite site is put together."""
 
+import hashlib
 import importlib.util
 import json
+import tarfile
 from pathlib import Path
 
 import pytest
 
-from lite import lock_entry, write_wheel
+from lite import Site, lock_entry, write_wheel
 from needs import needs
 
 ROOT = Path(__file__).parents[2]
@@ -56,7 +58,21 @@ def test_a_local_distribution_is_copied_with_what_it_requires(lite, distribution
     ]
 
 
-def test_a_remote_distribution_is_referred_to(lite, distribution, tmp_path):
+def test_an_archive_is_downloaded_and_extracted(lite, distribution, tmp_path):
+    (tmp_path / "server").mkdir()
+    with tarfile.open(tmp_path / "server" / "pyodide-314.0.7.tar.bz2", "w:bz2") as files:
+        files.add(distribution, "pyodide")
+    (tmp_path / "site").mkdir()
+    packages = {}
+    with Site(tmp_path / "server") as server:
+        address = f"http://{server.address}/pyodide-314.0.7.tar.bz2"
+        lite.add_distribution(packages, {}, address, tmp_path / "site")
+    wheels = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (tmp_path / "site").iterdir()}
+    assert wheels == {entry["file_name"]: entry["sha256"] for entry in packages.values()}
+    assert sorted(packages) == ["cycler", "matplotlib", "numpy"]
+
+
+def test_the_address_of_a_folder_is_referred_to(lite, distribution, tmp_path):
     packages, available = {}, json.loads((distribution / "pyodide-lock.json").read_text())["packages"]
     lite.add_distribution(packages, available, "https://example.org/pyodide/", tmp_path)
     assert packages["numpy"]["file_name"] == "https://example.org/pyodide/numpy-2.4.6-py3-none-any.whl"

@@ -23,7 +23,7 @@ __all__ = ["COMMAND_TIMEOUT", "NOTEBOOK_IS_READY", "Site", "add_package", "build
 ROOT = Path(__file__).parents[2]
 LOCK = "pyodide-lock.json"
 COMMAND_TIMEOUT = 300  # seconds
-ALREADY_COMPRESSED = {".whl", ".zip", ".png", ".woff", ".woff2", ".gz"}
+ALREADY_COMPRESSED = {".bz2", ".whl", ".zip", ".png", ".woff", ".woff2", ".gz"}
 NOTEBOOK_IS_READY = """() => {
     const panel = window.jupyterapp?.shell.currentWidget;
     return panel?.sessionContext?.session?.kernel?.status === 'idle' && panel.content.widgets.length > 0;
