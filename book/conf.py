@@ -17,6 +17,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "vendor",
     "lessons",
+    "live",
     "imports",
     "measured",
     "playground",

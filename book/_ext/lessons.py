@@ -8,13 +8,16 @@ from typing import Any
 import nbformat
 from sphinx.application import Sphinx
 
-__all__ = ["setup"]
+__all__ = ["NOT_LIVE", "setup"]
 
 BOOK = Path(__file__).resolve().parent.parent
 NOTEBOOKS, PAGES = BOOK.parent / "notebooks", BOOK / "lessons"
 NOTEBOOK_LINK = (
-    "{{download}}`Open this lesson as a notebook <../../notebooks/{name}>` and run it: `minigrad lab` has all of them."
+    "{{live}}`{stem}` {{download}}`Download the notebook <../../notebooks/{name}>`; `minigrad lab` opens all of them."
 )
+TAICHI = "it is about kernels that Taichi compiles, and Taichi has no build for browsers."
+NOT_LIVE = {"08": TAICHI, "15": TAICHI, "18": "PyTorch has no build for browsers."}
+"""Why a lesson is not offered as a live page, by its number. All others run with Pyodide's packages."""
 
 
 def copy_lessons(app: Sphinx, config: Any) -> None:
@@ -35,7 +38,7 @@ def convert_notebook(notebook: Any, name: str) -> Any:
                 cell.metadata["mystnb"] = {"image": {"alt": alt}}
     first_cell = notebook.cells[0]
     title, _, rest = first_cell.source.partition("\n")
-    first_cell.source = f"{title}\n\n{NOTEBOOK_LINK.format(name=name)}\n{rest}"
+    first_cell.source = f"{title}\n\n{NOTEBOOK_LINK.format(name=name, stem=Path(name).stem)}\n{rest}"
     return notebook
 
 
