@@ -9,7 +9,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test nightly minutes mutants check lint tools frontend screenshots stubs muladd table torch opinfo corpus notebooks pictures examples lab bench bench-viewer bench-book book lite clean
+.PHONY: help tour test nightly minutes mutants check lint tools frontend screenshots stubs muladd table platforms torch opinfo corpus notebooks pictures examples lab bench bench-viewer bench-book book lite clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -86,6 +86,9 @@ muladd:  ## assemble the multiply-add of the processor's kernels again, with LLV
 
 table: $(DEV)  ## every operation, and what is checked of it
 	@$(PY) tests/helpers/table.py
+
+platforms: $(DEV)  ## what runs on which platform and Python, into book/platforms.md
+	@PYTHONPATH=tests/helpers $(PY) tests/helpers/platform_page.py
 
 torch: $(DEV)  ## what of PyTorch is here, into book/pytorch.md
 	@$(PY) -m minigrad torch --markdown > book/pytorch.md

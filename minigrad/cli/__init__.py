@@ -127,7 +127,11 @@ def _parser() -> argparse.ArgumentParser:
     subparser = command("course", lessons.course, "create a course of the lessons to assign and grade with nbgrader")
     subparser.add_argument("folder", type=Path, metavar="FOLDER", help="output folder")
 
-    command("doctor", doctor.doctor, "check the installed packages and devices, and print how to install missing ones")
+    description = "check the installed packages and devices, and print how to install missing ones"
+    subparser = command("doctor", doctor.doctor, description)
+    subparser.add_argument(
+        "--table", action="store_true", help="print what runs on which platform and Python, as a Markdown table"
+    )
 
     description = "train with many values of lr, width, seed …, several at a time; run again to resume"
     subparser = command("sweep", sweep.sweep, description)
@@ -135,6 +139,12 @@ def _parser() -> argparse.ArgumentParser:
     subparser.add_argument("file", type=Path, metavar="sweep.toml", help="the definition of the sweep")
     subparser.add_argument("--anew", action="store_true", help="delete existing results and start over")
 
+    _add_tables(command)
+    return parser
+
+
+def _add_tables(command: Callable[[str, Callable[[argparse.Namespace], int], str], Any]) -> None:
+    """Add the commands that print tables."""
     description = "list the operations with their formulas, differentiable operands and the devices that have a kernel"
     subparser = command("ops", tables.ops, description)
     subparser.add_argument("names", nargs="*", metavar="NAME", help="only operations whose name contains NAME")
@@ -148,7 +158,6 @@ def _parser() -> argparse.ArgumentParser:
         "names", nargs="*", metavar="NAME", help="a name or a family, such as Adam, nn.Linear or optim"
     )
     subparser.add_argument("--markdown", action="store_true", help="print the full table as a Markdown page")
-    return parser
 
 
 def _positive_int(text: str) -> int:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from minigrad import __version__
 from minigrad.backends.devices import DEVICES
+from minigrad.cli.platforms import platform_table
 from minigrad.core.errors import printable
 from minigrad.core.packages import PACKAGES, incompatibility
 
@@ -42,7 +43,13 @@ class Finding(NamedTuple):
 
 
 def doctor(options: argparse.Namespace) -> int:
-    """Print a line per check. Return exit code 1 if a requirement of the lessons is missing, otherwise 0."""
+    """Print a line per check. Return exit code 1 if a requirement of the lessons is missing, otherwise 0.
+
+    With ``--table``, print what runs on which platform instead.
+    """
+    if options.table:
+        print(platform_table(), end="")
+        return 0
     print(f"minigrad {__version__}, Python {platform.python_version()}, {platform.platform(terse=True)}")
     print(f"{platform.machine()}, {os.cpu_count()} cores\n")
     findings = []
