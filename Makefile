@@ -9,7 +9,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test nightly minutes mutants check lint tools frontend screenshots stubs muladd table platforms torch opinfo corpus notebooks pictures examples lab bench bench-viewer bench-book book lite clean
+.PHONY: help tour test nightly minutes mutants check lint tools frontend screenshots stubs muladd table platforms torch opinfo corpus notebooks pictures examples lab bench bench-viewer bench-book book site lite clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -131,9 +131,17 @@ bench-viewer: $(DEV)  ## the budgets of the player, in a browser
 bench-book: $(BASE)-dev,book $(TOOLS)  ## how long the book takes to make and to open, and its size
 	@$(PY) benchmarks/bench_book.py $(ARGS)
 
+BOOK := book/_build/html
 book: $(BASE)-book $(TOOLS)  ## the book, into book/_build/html; it opens without a server
-	@$(PY) -m sphinx -n -W --keep-going -q -d book/_build/doctrees -b html book book/_build/html $(ARGS)
-	@echo "book/_build/html/index.html"
+	@$(PY) -m sphinx -n -W --keep-going -q -d book/_build/doctrees -b html book $(BOOK) $(ARGS)
+	@echo "$(BOOK)/index.html"
+
+# The book is built again, with links to the live lessons. The empty file keeps GitHub Pages from running Jekyll.
+site: BOOK := book/_build/site
+site: export MINIGRAD_LITE := lite/
+site: book lite  ## the book with the live lessons below it, into site/, to be published as it is
+	@rm -rf site && cp -r $(BOOK) site && cp -r book/_build/lite site/lite && touch site/.nojekyll
+	@echo "site/index.html; to look at it: $(PY) -m http.server --bind 127.0.0.1 --directory site"
 
 # A folder or an address with Pyodide's full distribution, for NumPy and matplotlib in the page.
 PYODIDE ?=
@@ -142,7 +150,7 @@ lite: $(BASE)-lite $(TOOLS)  ## the lessons in a web page, into book/_build/lite
 	@echo "To look at it: $(PY) -m http.server --bind 127.0.0.1 --directory book/_build/lite"
 
 clean:  ## remove .venv and everything else made here
-	rm -rf $(VENV) dist viz/frontend/node_modules book/_build tour.html .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist viz/frontend/node_modules book/_build site tour.html .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name .git -prune -o \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 
 # Takes $(PYTHON), or the first interpreter that is 3.11 to 3.13. Each is asked: a name on PATH may be a shim for nothing.
