@@ -259,6 +259,21 @@ def test_every_result_that_a_page_quotes_is_in_the_file(measured):
         measured.find_result(results(), key)
 
 
+RATIO = re.compile(
+    r"\b\d+(?:\.\d+)? times (?:as|the|faster|slower|PyTorch|JAX|NumPy)|\b\d\.\d+ of (?:PyTorch|JAX|NumPy)"
+)
+
+
+def test_pages_quote_ratios_from_the_results_only():
+    """A measured ratio that is typed into a page contradicts the others after the next run."""
+    assert RATIO.search("takes 1.3 times as long")
+    assert not RATIO.search("takes {result}`bench.py; GPT` times as long, and runs 3 times")
+    typed = [
+        f"{page.name}: {match.group()}" for page in PAGES for match in RATIO.finditer(page.read_text(encoding="utf-8"))
+    ]
+    assert typed == []
+
+
 def test_the_table_of_the_readme_is_the_committed_run(measured):
     text = (ROOT / "README.md").read_text(encoding="utf-8").partition("--readme -->")[2].partition("<!-- until")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if "µs" in line]
