@@ -6,20 +6,20 @@ step.
 
 from __future__ import annotations
 
-import base64
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from minigrad_viz.pictures import flow
+from minigrad_viz.pictures.axes import Axis, ticks
 from minigrad_viz.pictures.palette import Theme, stylesheet
-from minigrad_viz.pictures.static_page import html_page, zoomable
+from minigrad_viz.pictures.static_page import html_page, image_tag, svg_document, zoomable
 from minigrad_viz.trace.arrays import bars
 from minigrad_viz.trace.gradient_flow import Flow
 from minigrad_viz.trace.notation import escape, fit, format_compact, format_pretty, text_width
 
-__all__ = ["LayerRow", "TrainingView", "dashboard_text", "figure", "page", "render_dashboard", "ticks"]
+__all__ = ["LayerRow", "TrainingView", "dashboard_text", "figure", "page", "render_dashboard"]
 
 Point = tuple[int, float]
 
@@ -156,12 +156,8 @@ def _histogram(sample: Any, bins: int) -> tuple[float | None, float | None, list
 
 def figure(view: TrainingView) -> str:
     """Return an HTML fragment with the dashboard as an image, which needs no JavaScript."""
-    encoded = base64.b64encode(render_dashboard(view).encode()).decode()
-    return (
-        '<figure class="minigrad-watch" style="margin:0;overflow-x:auto"><img alt="'
-        f'{escape(_text_alternative(view))}" src="data:image/svg+xml;base64,{encoded}" width="{WIDTH}" '
-        f'style="width:{WIDTH}px;max-width:none;height:auto"></figure>'
-    )
+    image = image_tag(render_dashboard(view), _text_alternative(view), WIDTH, f"{WIDTH}px")
+    return f'<figure class="minigrad-watch" style="margin:0;overflow-x:auto">{image}</figure>'
 
 
 def page(view: TrainingView, theme: Theme | None = None) -> str:
@@ -189,20 +185,11 @@ def render_dashboard(view: TrainingView, theme: Theme | None = None) -> str:
         f'<text class="key" x="16" y="{end + 14 + 17 * k}">{escape(line)}</text>' for k, line in enumerate(lines)
     )
     height = end + 10 + 17 * len(lines)
-    summary = escape(view.summary())
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="mg" role="img" width="{WIDTH}" height="{height}" '
-        f'viewBox="0 0 {WIDTH} {height}"><title>{summary}</title><desc>{escape(_text_alternative(view))}</desc>'
-        f"<style>{_css(theme)}</style>"
-        f'<rect class="page" x=".5" y=".5" width="{WIDTH - 1}" height="{height - 1}" rx="8"/>'
-        '<text class="head2" x="16" '
-        f'y="26">{summary}</text>{_loss_curve(view)}{flow_svg}{_column_headers(top - 12)}{rows}{legend_svg}</svg>'
-    )
-
-
-def _css(theme: Theme | None) -> str:
+    summary = view.summary()
+    heading = f'<text class="head2" x="16" y="26">{escape(summary)}</text>'
+    content = f"{heading}{_loss_curve(view)}{flow_svg}{_column_headers(top - 12)}{rows}{legend_svg}"
     css = stylesheet(SHAPES + flow.SHAPES, COLOURS + flow.COLOURS, theme)
-    return css.replace("&", "&amp;").replace("<", "&lt;")
+    return svg_document(content, (WIDTH, height), css, summary, _text_alternative(view))
 
 
 def _text_alternative(view: TrainingView) -> str:
@@ -248,15 +235,8 @@ def _loss_curve(view: TrainingView) -> str:
         low = min(low, 0.0) if low < 0.3 * high else low
     if high == low:
         low, high = low - 0.5, high + 0.5
-    transform = math.log10 if is_log else float
-    last_step = max(view.step, 2)
-
-    def x_of(step: float) -> float:
-        return _LEFT + (_RIGHT - _LEFT) * (step - 1) / (last_step - 1)
-
-    def y_of(loss: float) -> float:
-        return _TOP + _CURVE_HEIGHT * (1 - (transform(loss) - transform(low)) / (transform(high) - transform(low)))
-
+    x_of = Axis(1, max(view.step, 2), _LEFT, _RIGHT).pixel
+    y_of = Axis(low, high, _TOP + _CURVE_HEIGHT, _TOP, is_log).pixel
     parts = []
     for tick in ticks(low, high, is_log):
         y = y_of(tick)
@@ -273,7 +253,7 @@ def _loss_curve(view: TrainingView) -> str:
             parts.append(f'<circle class="dot" cx="{x_of(step):.1f}" cy="{y_of(loss):.1f}" r="3.5"/>')
     bottom = _TOP + _CURVE_HEIGHT + 16
     parts.append(f'<text class="cap dim" x="{_LEFT}" y="{bottom}">step 1</text>')
-    parts.append(f'<text class="cap dim end" x="{_RIGHT}" y="{bottom}">{last_step:,}</text>')
+    parts.append(f'<text class="cap dim end" x="{_RIGHT}" y="{bottom}">{max(view.step, 2):,}</text>')
     scale = ", on a logarithmic scale" if is_log else ""
     spread = ": mean and range" if len(bins) < len(points) else ""
     parts.append(f'<text class="cap fw" x="{_LEFT + 60}" y="{bottom}">— loss{scale}{spread}</text>')
@@ -289,22 +269,6 @@ def _downsample(points: Sequence[Point]) -> Iterator[tuple[float, float, float, 
         chunk = points[start : start + size]
         values = [y for _, y in chunk]
         yield sum(x for x, _ in chunk) / len(chunk), sum(values) / len(chunk), min(values), max(values)
-
-
-def ticks(low: float, high: float, log_scale: bool) -> list[float]:
-    """Return round tick values between `low` and `high`. With `log_scale` they are powers of ten.
-
-    >>> ticks(0.0, 2.3, False), ticks(0.004, 3.0, True)
-    ([0.0, 1.0, 2.0], [0.01, 0.1, 1.0])
-    """
-    if log_scale:
-        decades = range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)
-        stride = max(1, -(-len(decades) // 4))
-        return [10.0**k for k in decades][::stride]
-    target = (high - low) / 3
-    unit = 10.0 ** math.floor(math.log10(target))
-    size = next(unit * k for k in (1, 2, 5, 10) if unit * k >= target)
-    return [k * size for k in range(math.ceil(low / size), math.floor(high / size) + 1)]
 
 
 def _polyline(css_class: str, points: Sequence[tuple[float, float]]) -> str:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from minigrad_viz.pictures.axes import format_power
 from minigrad_viz.pictures.palette import FLOW
 from minigrad_viz.trace.gradient_flow import Alarm, Flow
 from minigrad_viz.trace.notation import escape, fit, fit_columns, format_compact, text_width
@@ -20,7 +21,6 @@ __all__ = [
     "Scale",
     "alarm_lines",
     "draw_flow",
-    "format_power",
     "make_scale",
     "summary_line",
     "text_lines",
@@ -36,7 +36,6 @@ _LINE_HEIGHT = 18
 _MAX_NAMES = 4  # maximum number of layers listed in the text of an alarm
 _MAX_TEXT_COLUMNS = 60
 _BARS = "▁▂▃▄▅▆▇█"
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 SHAPES = (
     ".mg .cells{{shape-rendering:crispEdges}}.mg .wild{{fill:none;stroke-width:1}}.mg .nil{{fill:none;stroke-width:1}}"
@@ -86,15 +85,6 @@ def make_scale(flow: Flow) -> Scale:
     high = math.ceil(math.log10(max(sizes)))
     low = max(math.floor(math.log10(min(sizes))), high - _MAX_DECADES)
     return Scale(min(low, high - 1), high)
-
-
-def format_power(exponent: int) -> str:
-    """Format a power of ten.
-
-    >>> format_power(-12)
-    '10⁻¹²'
-    """
-    return f"10{str(exponent).translate(_SUPERSCRIPTS)}"
 
 
 # --- in words --------------------------------------------------------------------------------------------------------

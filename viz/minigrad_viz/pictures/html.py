@@ -6,7 +6,6 @@ an image, which is displayed even where scripts and inline SVG are stripped.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from minigrad_viz.pictures.moments import render_moment
 from minigrad_viz.pictures.node_text import format_gradient, format_shape, format_value, has_heatmap
 from minigrad_viz.pictures.palette import DARK, FONT, LIGHT, THEMES, Theme
 from minigrad_viz.pictures.scene import OVERVIEW_WIDTH
+from minigrad_viz.pictures.static_page import image_tag
 from minigrad_viz.pictures.svg import Picture
 from minigrad_viz.trace import Pass, PassStep, Trace, to_trace
 from minigrad_viz.trace.arrays import format_summary, summary
@@ -68,10 +68,8 @@ def figure(
     """
     svg, width, _ = render_moment(trace, blocks, moment)
     min_width = round(width * 0.6) if width <= OVERVIEW_WIDTH else 900
-    encoded = base64.b64encode(svg.encode()).decode()
-    style = f"width:clamp({min_width}px,100%,{width}px);max-width:none;height:auto"
     alt = " ".join([trace.sentence(), *(note.text for note in trace.notes)])
-    image = f'<img src="data:image/svg+xml;base64,{encoded}" alt="{escape(alt)}" width="{width}" style="{style}">'
+    image = image_tag(svg, alt, width, f"clamp({min_width}px,100%,{width}px)")
     advice = "An overview: to zoom in, open the page that <code>draw(…).save(&quot;graph.html&quot;)</code> writes."
     caption = f"<figcaption>{advice}</figcaption>" if width > OVERVIEW_WIDTH else ""
     is_embeddable = len(trace.kinds) + (_NODES_PER_TENSOR - 1) * len(trace.tensors) <= _MAX_EMBEDDED_NODES

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from minigrad_viz.pictures.dashboard import ticks
+from minigrad_viz.pictures.axes import Axis, format_number, ticks
 from minigrad_viz.pictures.palette import stylesheet
+from minigrad_viz.pictures.static_page import image_tag, svg_document
 from minigrad_viz.trace.notation import escape, fit, sanitize, text_width
 
 __all__ = ["WIDTH", "figure", "render_sweep", "summary_line"]
@@ -61,12 +60,8 @@ def summary_line(sweep: Any) -> str:
 
 def figure(sweep: Any) -> str:
     """Return an HTML fragment with the drawing as an image, which needs no JavaScript."""
-    encoded = base64.b64encode(render_sweep(sweep).encode()).decode()
-    return (
-        f'<figure class="minigrad-sweep" style="margin:0;overflow-x:auto"><img alt="{escape(summary_line(sweep))}" '
-        f'src="data:image/svg+xml;base64,{encoded}" width="{WIDTH}" '
-        f'style="width:clamp({WIDTH * 6 // 10}px,100%,{WIDTH}px);max-width:none;height:auto"></figure>'
-    )
+    image = image_tag(render_sweep(sweep), summary_line(sweep), WIDTH, f"clamp({WIDTH * 6 // 10}px,100%,{WIDTH}px)")
+    return f'<figure class="minigrad-sweep" style="margin:0;overflow-x:auto">{image}</figure>'
 
 
 def render_sweep(sweep: Any) -> str:
@@ -96,29 +91,21 @@ def render_sweep(sweep: Any) -> str:
         for ruler, x, (y, text) in zip(plot_axes, xs, best_marks, strict=True)
     )
     legend, height = _legend(sweep, ranked, failed)
-    title = escape(summary_line(sweep))
+    title = summary_line(sweep)
     empty_note = (
         ""
         if ranked or failed
         else f'<text class="dim mid" x="{WIDTH // 2}" y="{_TOP + 20}">no trial has finished yet</text>'
     )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="mg" role="img" width="{WIDTH}" height="{height}" '
-        f'viewBox="0 0 {WIDTH} {height}"><title>{title}</title><desc>{escape(_text_alternative(sweep, ranked))}</desc>'
-        f"<style>{_css()}</style>"
-        f'<rect class="page" x=".5" y=".5" width="{WIDTH - 1}" height="{height - 1}" rx="8"/>'
-        f'<text class="head2" x="16" y="28">{escape(fit(summary_line(sweep), WIDTH - 32, 15, True))}</text>'
-        f"{lines}{axes}{empty_note}{legend}</svg>"
-    )
+    heading = f'<text class="head2" x="16" y="28">{escape(fit(title, WIDTH - 32, 15, True))}</text>'
+    content = f"{heading}{lines}{axes}{empty_note}{legend}"
+    css = stylesheet(SHAPES, COLOURS)
+    return svg_document(content, (WIDTH, height), css, title, _text_alternative(sweep, ranked))
 
 
 def _ranked_trials(sweep: Any) -> list[Any]:
     """Return the trials that have a goal value, best first."""
     return [trial for trial in sweep.ranked() if trial.state in ("done", "stopped") and trial.goal is not None]
-
-
-def _css() -> str:
-    return stylesheet(SHAPES, COLOURS).replace("&", "&amp;").replace("<", "&lt;")
 
 
 def _text_alternative(sweep: Any, ranked: Sequence[Any]) -> str:
@@ -142,9 +129,7 @@ def _format_value(x: Any) -> str:
     """
     if isinstance(x, bool) or not isinstance(x, int | float):
         return sanitize(x)
-    text = f"{x:.4g}"
-    mantissa, e, power = text.partition("e")
-    return (f"{mantissa}e{int(power)}" if e else text).replace("-", "−")
+    return format_number(x)
 
 
 def _make_axis(axis: Any) -> _PlotAxis:
@@ -176,19 +161,8 @@ def _goal_axis(plan: Any, goals: Sequence[float]) -> _PlotAxis:
 
 
 def _numeric_axis(name: str, low: float, high: float, is_log: bool, note: str) -> _PlotAxis:
-    transform = math.log if is_log else float
-
-    def y(x: Any) -> float:
-        return _BOTTOM - (_BOTTOM - _TOP) * (transform(x) - transform(low)) / (transform(high) - transform(low))
-
+    y = Axis(low, high, _BOTTOM, _TOP, is_log).pixel
     tick_values = ticks(low, high, is_log)
-    if is_log and high / low < 300:
-        tick_values = [unit * k for unit in tick_values for k in (1, 2, 5)]
-        tick_values = (
-            sorted({x for x in (*tick_values, tick_values[0] / 2, tick_values[0] / 5) if low <= x <= high})
-            if tick_values
-            else []
-        )
     if len(tick_values) < 2:
         tick_values = [low, high]
     return _PlotAxis(name, note, y, [(y(x), _format_value(x)) for x in tick_values])

@@ -1,13 +1,50 @@
-"""Self-contained HTML pages for drawings without a player; they make no requests and follow the user's theme."""
+"""Self-contained documents for drawings: SVG, figures of notebooks, and HTML pages without a player.
+
+They make no requests and follow the user's theme.
+"""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 
 from minigrad_viz.pictures.palette import DARK, FONT, LIGHT, THEMES, Theme
 from minigrad_viz.trace.notation import escape
 
-__all__ = ["html_page", "zoomable"]
+__all__ = ["html_page", "image_tag", "svg_document", "zoomable"]
+
+
+def svg_document(
+    content: str,
+    size: tuple[float, float],
+    css: str,
+    title: str,
+    description: str,
+    display_size: tuple[float, float] | None = None,
+) -> str:
+    """Return an SVG document with `content` and a view box of `size`, displayed at `display_size` if that is given.
+
+    >>> svg_document("", (40.0, 30.0), "", "a < b", "two letters")[105:-70]
+    '<title>a &lt; b</title><desc>two letters</desc><style></style>'
+    """
+    width, height = size
+    shown_width, shown_height = display_size or size
+    rules = css.replace("&", "&amp;").replace("<", "&lt;")  # quotes need no escaping in content
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="mg" role="img" width="{shown_width:g}" '
+        f'height="{shown_height:g}" viewBox="0 0 {width:g} {height:g}"><title>{escape(title)}</title>'
+        f"<desc>{escape(description)}</desc><style>{rules}</style>"
+        f'<rect class="page" x=".5" y=".5" width="{width - 1:g}" height="{height - 1:g}" rx="8"/>{content}</svg>'
+    )
+
+
+def image_tag(svg: str, alt: str, width: int, display_width: str) -> str:
+    """Return an ``<img>`` with an SVG document of `width` pixels, shown at `display_width`, a CSS length."""
+    encoded = base64.b64encode(svg.encode()).decode()
+    return (
+        f'<img src="data:image/svg+xml;base64,{encoded}" alt="{escape(alt)}" width="{width}" '
+        f'style="width:{display_width};max-width:none;height:auto">'
+    )
 
 
 def html_page(title: str, body: str, theme: Theme | None = None, css: str = "") -> str:

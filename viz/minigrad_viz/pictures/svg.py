@@ -15,6 +15,7 @@ from minigrad_viz.pictures.cards import Card
 from minigrad_viz.pictures.curves import ARROWHEAD_LENGTH, Point, arrowhead_path, curve_path, format_coordinate
 from minigrad_viz.pictures.palette import Theme, stylesheet
 from minigrad_viz.pictures.scene import Scene, build_scene
+from minigrad_viz.pictures.static_page import svg_document
 from minigrad_viz.pictures.strokes import Stroke, Strokes
 from minigrad_viz.trace import Trace, to_trace
 from minigrad_viz.trace.notation import escape, fit, format_brief, text_width
@@ -88,22 +89,8 @@ def document(
     """Return an SVG document with the content `content` and a view box of `size`. `display_size` is the displayed size,
     if different, and `description` the text alternative. `title` defaults to the sentence of the trace.
     """
-    width, height = size
-    size_attributes = (
-        'width="{:g}" height="{:g}"'.format(*display_size or size) + f' viewBox="0 0 {width:g} {height:g}"'
-    )
-    svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="mg" role="img" {size_attributes}>'
-        f"<title>{escape(title or trace.sentence())}</title><desc>{escape(description)}</desc>"
-        f"<style>{_escape_css(css)}</style>"
-        f'<rect class="page" x=".5" y=".5" width="{width - 1:g}" height="{height - 1:g}" rx="8"/>{content}</svg>'
-    )
-    return Picture(svg, math.ceil(width), math.ceil(height))
-
-
-def _escape_css(css: str) -> str:
-    """Escape CSS for XML content, where quotes need no escaping."""
-    return css.replace("&", "&amp;").replace("<", "&lt;")
+    svg = svg_document(content, size, css, title or trace.sentence(), description, display_size)
+    return Picture(svg, math.ceil(size[0]), math.ceil(size[1]))
 
 
 def _draw_scene(scene: Scene) -> str:
