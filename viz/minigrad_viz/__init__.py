@@ -23,6 +23,7 @@ from minigrad_viz.pictures.drawing import Drawing, draw, export, to_json
 from minigrad_viz.pictures.explain import explain
 from minigrad_viz.pictures.graphviz import to_graphviz
 from minigrad_viz.pictures.html import to_html
+from minigrad_viz.pictures.plot import Plot
 from minigrad_viz.pictures.svg import to_svg
 from minigrad_viz.pictures.text import to_text
 from minigrad_viz.trace import Trace, to_trace
@@ -33,6 +34,7 @@ from minigrad_viz.widget.player import play, step, tour
 __all__ = [
     "Comparison",
     "Drawing",
+    "Plot",
     "Trace",
     "compare",
     "draw",

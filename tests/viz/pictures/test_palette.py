@@ -1,12 +1,12 @@
 """Adjacent colours of a drawing are distinguishable, also under colour blindness."""
 
 import math
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 
 from colour_vision import MATRICES, matvec, simulate
-from minigrad_viz.pictures.palette import DARK, FLOW, LIGHT
+from minigrad_viz.pictures.palette import DARK, FLOW, LIGHT, SERIES
 
 XYZ = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
 WHITE = [0.9505, 1.0, 1.089]
@@ -54,3 +54,11 @@ def test_colour_scale_is_monotonic_and_shades_are_distinguishable(theme, kind):
     assert lightness == sorted(lightness, reverse=theme == "light")
     assert min(math.dist(one, other) for one, other in pairwise(shades)) > 7
     assert min(math.dist(page, shade) for shade in shades) > 12
+
+
+@pytest.mark.parametrize("kind", MATRICES)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_series_of_a_plot_are_distinguishable_from_each_other_and_the_page(theme, kind):
+    colours = [{"light": LIGHT, "dark": DARK}[theme]["page"], *SERIES[theme]]
+    apart = {pair: math.dist(*(lab(colour, kind) for colour in pair)) for pair in combinations(colours, 2)}
+    assert {pair: round(far) for pair, far in apart.items() if far < MIN_DIFFERENCE} == {}

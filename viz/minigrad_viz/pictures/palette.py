@@ -12,7 +12,18 @@ import json
 from collections.abc import Mapping
 from typing import Literal
 
-__all__ = ["CONTRAST_PAIRS", "DARK", "FLOW", "FONT", "LIGHT", "THEMES", "Theme", "javascript", "stylesheet"]
+__all__ = [
+    "CONTRAST_PAIRS",
+    "DARK",
+    "FLOW",
+    "FONT",
+    "LIGHT",
+    "SERIES",
+    "THEMES",
+    "Theme",
+    "javascript",
+    "stylesheet",
+]
 
 Theme = Literal["light", "dark"]
 
@@ -80,6 +91,11 @@ FLOW: dict[Theme, list[str]] = {
     "dark": ["#16323f", "#1b4857", "#1f6070", "#2f7d83", "#3f9c97", "#76b7a0", "#a3d3a8", "#d0e5b7", "#fbf6c6"],
 }
 """Colour scale from small to large values. Contrast with the page increases monotonically, even without hue."""
+SERIES: dict[Theme, list[str]] = {
+    "light": ["#0072b2", "#e69f00", "#009e73", "#555555"],
+    "dark": ["#4aa3df", "#e69f00", "#2ecc71", "#b8bec6"],
+}
+"""Colours of the series of a plot, "C0" to "C3": blue, orange, green and grey, as in ``notebooks/lessons.mplstyle``."""
 CONTRAST_PAIRS = [
     ("ink", "page"),
     ("ink", "card"),
@@ -156,7 +172,8 @@ _COLOURS = """
 
 
 def _colours(theme: Theme) -> dict[str, str]:
-    return THEMES[theme] | {f"flow{k}": colour for k, colour in enumerate(FLOW[theme])}
+    scales = {"flow": FLOW, "series": SERIES}
+    return THEMES[theme] | {f"{name}{k}": c for name, scale in scales.items() for k, c in enumerate(scale[theme])}
 
 
 def _format_rules(template: str, colours: Mapping[str, str]) -> str:
