@@ -224,7 +224,7 @@ def _lazy_modules() -> Iterator[ModuleType]:
         *("functional", "core.tensor", "functional.creation", "random", "profiling", "io", "compiler.tape"),
         "compiler.jit",
     )
-    for module in (*(tensors if find_spec("numpy") else ()), "core.dtypes", "ops"):
+    for module in (*(tensors if find_spec("numpy") else ("compiler.tape",)), "core.dtypes", "ops"):
         yield import_module(f"minigrad.{module}")
 
 

@@ -70,17 +70,14 @@ print(f"slope by w: {by_w:+.3f}\nslope by x: {by_x:+.3f}\nslope by b: {by_b:+.3f
 # same; farther off, the curve bends away.
 
 # %%
-import matplotlib.pyplot as plt
+from minigrad_viz import Plot
 
-plt.style.use("lessons.mplstyle")
 ws = [-4 + 0.02 * i for i in range(201)]
-fig, ax = plt.subplots()
-ax.plot(ws, [neuron(v, x, b) for v in ws], label="the neuron, $y$")
-ax.plot([-2.6, -1.4], [0.5 - 0.75 * 0.6, 0.5 + 0.75 * 0.6], label="a line of slope 0.75")
-ax.plot([-2], [0.5], "o", color="#333333", markersize=8, zorder=3)
-ax.set(xlabel="weight $w$", ylabel="answer $y$", ylim=(-0.05, 1.05))
-ax.legend(loc="upper left")
-plt.show()
+plot = Plot(xlabel="weight $w$", ylabel="answer $y$", legend="upper left")
+plot.line(ws, [neuron(v, x, b) for v in ws], label="the neuron, $y$")
+plot.line([-2.6, -1.4], [0.5 - 0.75 * 0.6, 0.5 + 0.75 * 0.6], label="a line of slope 0.75")
+plot.points([-2], [0.5], color="C3")
+plot
 
 # %% [markdown]
 # A slope lets us predict. If we turn $w$ up by 0.1, then $y$ should rise by about 0.75 · 0.1:
@@ -252,15 +249,14 @@ for h in (1, 0.1, 0.001, 0.000001, 1e-17):
 # in the valley between, is off somewhere around the eleventh digit. The `Value` above has no such trouble: it never
 # nudges.
 
-# %%
+# %% tags=["nbval-ignore-output"]
 hs = [10 ** (-k / 8) for k in range(112)]
 errors = [abs((neuron(-2 + h, 3, 6) - neuron(-2 - h, 3, 6)) / (2 * h) - 0.75) for h in hs]
-fig, ax = plt.subplots()
-ax.loglog(hs, errors, "o-", markersize=3, linewidth=1)
-ax.annotate("the digits run out", (3e-12, 2e-4), color="#555555")
-ax.annotate("the curve bends", (6e-3, 2e-3), color="#555555", ha="right")
-ax.set(xlabel="nudge $h$", ylabel="error of the slope")
-plt.show()
+plot = Plot(xlabel="nudge $h$", ylabel="error of the slope", xscale="log", yscale="log")
+plot.line(hs, errors, marker="o", linewidth=1, markersize=4)
+plot.text(1e-11, 3e-4, "the digits run out", color="C3")
+plot.text(4e-3, 2e-3, "the curve bends", color="C3", ha="right")
+plot
 
 # %% [markdown]
 # ## Exercises

@@ -37,22 +37,19 @@ print("a * a + a:", nudge(lambda a: a * a + a, 3))
 # about $3h + 3h = 6h$. (The little corner, $h \cdot h$, shrinks away much faster than the strips when $h$ gets small.)
 
 # %%
-import matplotlib.pyplot as plt
+from minigrad_viz import Plot
 
-plt.style.use("lessons.mplstyle")
-fig, ax = plt.subplots(figsize=(4.2, 4.2))
-colors = iter(("#e8e8e8", "#E69F00", "#0072B2", "#555555"))
-for x, width in ((0, 3), (3, 0.3)):
-    for y, height in ((0, 3), (3, 0.3)):
-        ax.add_patch(plt.Rectangle((x, y), width, height, color=next(colors), linewidth=0))
-for x, y, text in ((1.5, 1.5, "$a \\cdot a$"), (3.65, 1.5, "$a \\cdot h$"), (1.5, 3.5, "$a \\cdot h$")):
-    ax.text(x, y, text, ha="center", va="center", fontsize=15)
+plot = Plot(xlim=(-0.4, 4.1), ylim=(-0.4, 3.8), aspect="equal", axis=False, width=300, height=280)
+plot.rectangle(0, 0, 3, 3, color="C3", alpha=0.15)
+plot.rectangle(3, 0, 0.3, 3, color="C0")
+plot.rectangle(0, 3, 3, 0.3, color="C1")
+plot.rectangle(3, 3, 0.3, 0.3, color="C3")
+for x, y, text in ((1.5, 1.5, "$a \\cdot a$"), (3.75, 1.5, "$a \\cdot h$"), (1.5, 3.55, "$a \\cdot h$")):
+    plot.text(x, y, text, ha="center", fontsize=15)
 for middle, side in ((1.5, "$a$"), (3.15, "$h$")):
-    ax.text(middle, -0.2, side, ha="center", va="center", fontsize=15, color="#555555")
-    ax.text(-0.2, middle, side, ha="center", va="center", fontsize=15, color="#555555")
-ax.set(xlim=(-0.4, 4.1), ylim=(-0.4, 3.8), aspect="equal")
-ax.axis("off")
-plt.show()
+    plot.text(middle, -0.2, side, ha="center", fontsize=15, color="C3")
+    plot.text(-0.2, middle, side, ha="center", fontsize=15, color="C3")
+plot
 
 
 # %% [markdown]
@@ -289,16 +286,14 @@ print("remembering: ", train(5, forget=False))
 # %% [markdown]
 # With forgetting, each step halves the distance to 3. Without it, the slopes of all earlier steps push on, right
 # through the goal and out on the other side. You should see below where $w$ is after each of 24 steps: the
-# blue path, with forgetting, settles at 3 (dashed), and the orange one, without, swings to and fro around it for ever.
+# blue path (circles), with forgetting, settles at 3 (dashed), and the orange one (triangles), without, swings to and
+# fro around it for ever.
 
 # %%
-fig, ax = plt.subplots()
-ax.axhline(3, color="#999999", linewidth=1, linestyle="--")
-ax.plot(train(24, forget=True), "o-", markersize=5, label="gradient forgotten before each step")
-ax.plot(train(24, forget=False), "o-", markersize=5, label="gradients of all steps kept")
-ax.set(xlabel="step", ylabel="$w$", ylim=(-0.8, 8.4))
-ax.legend(loc="upper right")
-plt.show()
+plot = Plot(xlabel="step", ylabel="$w$", ylim=(-0.8, 8.4)).hline(3)
+plot.line(range(25), train(24, forget=True), label="gradient forgotten before each step", marker="o")
+plot.line(range(25), train(24, forget=False), label="gradients of all steps kept", marker="^")
+plot
 
 # %% [markdown]
 # So a training loop, in this library as in PyTorch, has these four lines: **compute the loss, forget the old gradients,

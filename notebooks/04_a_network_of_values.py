@@ -32,29 +32,24 @@ print("species: ", ", ".join(flowers.species))
 # (green squares), touch.
 
 # %%
-import matplotlib.pyplot as plt
-
-plt.style.use("lessons.mplstyle")
-colors, markers = ("#0072B2", "#E69F00", "#009E73"), "o^s"
+from minigrad_viz import Plot
 
 
 def in_cm(standardised, feature):
     return standardised * flowers.deviation[feature] + flowers.mean[feature]
 
 
-def plot_petals(ax, xs, ys, **style):
+def add_petals(plot, xs, ys):
     for k, species in enumerate(flowers.species):
         chosen = [x for x, y in zip(xs, ys, strict=True) if y == k]
-        petals = [[in_cm(x[feature], feature) for x in chosen] for feature in (2, 3)]
-        ax.scatter(*petals, color=colors[k], marker=markers[k], label=species, **style)
-    ax.set(xlabel="petal length (cm)", ylabel="petal width (cm)")
+        lengths, widths = [[in_cm(x[feature], feature) for x in chosen] for feature in (2, 3)]
+        plot.points(lengths, widths, label=species)
 
 
 # %%
-fig, ax = plt.subplots()
-plot_petals(ax, flowers.train_x, flowers.train_y, s=36, alpha=0.8)
-ax.legend(loc="upper left")
-plt.show()
+plot = Plot(xlabel="petal length (cm)", ylabel="petal width (cm)", legend="upper left")
+add_petals(plot, flowers.train_x, flowers.train_y)
+plot
 
 # %% [markdown]
 # ## The network, and a guess
@@ -248,10 +243,9 @@ print(f"test flowers that it gets right: {right:.0%}")
 # 1.16 to 0.11, fast at first and then ever more slowly.
 
 # %%
-fig, ax = plt.subplots()
-ax.plot(losses)
-ax.set(xlabel="step", ylabel="loss", ylim=(0, None))
-plt.show()
+plot = Plot(xlabel="step", ylabel="loss", ylim=(0, None))
+plot.line(range(60), losses)
+plot
 
 # %% [markdown]
 # ## What has it learned?
@@ -266,23 +260,20 @@ plt.show()
 # put it right.)
 
 # %%
-lengths = [0.5 + 0.2 * i for i in range(36)]
-widths = [0.1 * i for i in range(28)]
+lengths = [0.5 + 0.1 * i for i in range(71)]
+widths = [0.05 * i for i in range(55)]
 
 
-def lead(k, length, width):
+def answer_in_cm(length, width):
     petal = [(cm - flowers.mean[i]) / flowers.deviation[i] for i, cm in ((2, length), (3, width))]
-    scores = [score.data for score in model([0.0, 0.0, *petal])]
-    return scores.pop(k) - max(scores)
+    return answer(model, [0.0, 0.0, *petal])
 
 
-fig, ax = plt.subplots()
-for k in range(3):
-    leads = [[lead(k, length, width) for length in lengths] for width in widths]
-    ax.contourf(lengths, widths, leads, levels=[0, 1000], colors=[colors[k]], alpha=0.18)
-plot_petals(ax, flowers.test_x, flowers.test_y, s=48, edgecolor="white", linewidth=0.8)
-ax.legend(loc="upper left", frameon=True, framealpha=0.9, edgecolor="white")
-plt.show()
+answers = [[answer_in_cm(length, width) for length in lengths] for width in widths]
+plot = Plot(xlabel="petal length (cm)", ylabel="petal width (cm)", legend="lower right")
+plot.regions(lengths, widths, answers)
+add_petals(plot, flowers.test_x, flowers.test_y)
+plot
 
 # %% [markdown]
 # ## Draw it, from flower to loss

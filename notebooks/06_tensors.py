@@ -6,7 +6,7 @@
 # %% [markdown]
 # ## The question
 #
-# In [lesson 5](05_the_tape.ipynb) one instruction computed 1,008 samples at a stroke. To write formulas like that, we need a thing
+# In [lesson 5](05_the_tape.ipynb) one instruction computed 3,905 samples at a stroke. To write formulas like that, we need a thing
 # that is many numbers and can be added as if it were one. Take a table of two samples, a row for each, and add the same three numbers
 # to every row, as a layer adds its biases:
 #

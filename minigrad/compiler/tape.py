@@ -1,44 +1,34 @@
-"""Tape: a graph of Values flattened to arrays, with one kernel for the forward pass and one for the backward pass.
+"""Tape: a graph of Values flattened to rows, with one kernel for the forward pass and one for the backward pass.
 
 A graph can be inspected, whereas a tape is fast: it avoids allocations and Python dispatch, so a node takes
-nanoseconds. The kernels are generated from the formula and the rules in the declaration of each operation.
+nanoseconds. The kernels are generated from the formula and the rules in the declaration of each operation. Without
+NumPy, the rows are Python floats.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-import minigrad.backends.arrays  # noqa: F401 -- registers the devices
 from minigrad.compiler.tape_arguments import (
     Leaves,
-    check_array,
     check_float,
     check_outputs,
-    check_samples,
+    check_samples_shape,
     check_tape_device,
+    shape_of,
 )
-from minigrad.compiler.tape_program import FlatGraph, TapeProgram
-from minigrad.core.dispatch import dispatch
+from minigrad.compiler.tape_floats import FloatRows
+from minigrad.compiler.tape_program import FlatGraph
+from minigrad.core.dispatch import PYTHON
 from minigrad.core.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, describe_type
 from minigrad.core.graph import Node
-from minigrad.core.storage import get_allocator
 from minigrad.core.value import Value
 
 __all__ = ["Tape"]
 
 MAX_PRINTED_ROWS = 24  # maximum number of rows in a printed tape
-
-
-class _Batch(NamedTuple):
-    """Most recent computation over many samples."""
-
-    program: TapeProgram
-    columns: Any
-    """Values of the leaves that differ between samples, an array of shape (leaves, samples) on the device."""
 
 
 class Tape:
@@ -47,13 +37,15 @@ class Tape:
     `outputs` is the Value to compute, or a sequence of Values. `parameters` are the leaves that `step` updates, such as
     ``model.parameters()``; by default all leaves that require a gradient. A tape copies the current graph and does not
     modify it until `write`. Control flow of the Python code that built the graph, such as an ``if`` or a ``max`` of
-    Python scalars, is fixed. Results equal those of the graph up to rounding, in float64. `device` is "cpu", where
-    Taichi compiles the program, or "numpy", which computes runs of nodes as arrays; by default it is the available
-    device.
+    Python scalars, is fixed. Results equal those of the graph up to rounding, in float64.
 
-    Operations, including custom ones, are computed from their formulas and rules. Raises DeviceError for an operation
-    without a usable formula or rule, DTypeError for outputs that are not Values, and ArgumentError for a parameter that
-    is not a leaf of the graph.
+    `device` is "cpu", where Taichi compiles the program, "numpy", which computes runs of nodes as arrays, or "python",
+    which computes node by node, needs no other package, and equals the graph bit for bit. By default it is the first
+    of these that is available.
+
+    Operations, including custom ones, are computed from their formulas and rules, on "python" by their kernels and
+    rules. Raises DeviceError for an operation without a usable formula or rule, DTypeError for outputs that are not
+    Values, and ArgumentError for a parameter that is not a leaf of the graph.
 
     >>> import minigrad as mg
     >>> w, x = mg.Value(3.0, "w"), mg.Value(2.0, "x")
@@ -91,29 +83,22 @@ class Tape:
         self._has_single_output = isinstance(outputs, Value)
         self.device = check_tape_device(device)
         self._flat_graph = flat = FlatGraph(self._outputs)
-        self._program = flat.program()
-        self._program.check(self.device)
+        self._storage = _make_rows(flat, self.device)
         self.inputs = Leaves(flat.leaves)
-        row_values: list[Any] = [*flat.leaves, *flat.constants, *self._program.nodes]
+        row_values: list[Any] = [*flat.leaves, *flat.constants, *self._storage.nodes]
         self._rows: dict[Value, int] = {x: k for k, x in enumerate(row_values) if x.__class__ is not float}
         self._fixed_row_count = len(flat.fixed_rows)  # number of rows of leaves and constants
-        self._value, self._grad = self._allocate(len(row_values)), self._allocate(len(row_values))
-        self._host_values = self._value.view(np.ndarray)
-        self._host_values[:] = [float(x) for x in row_values]
         self._writes = Node.writes
-        self._batch: _Batch | None = None  # the last computation, if it was over many samples
-        self._batch_programs: dict[tuple[int, ...], TapeProgram] = {}
-        self._leaf_gradients: Any = None  # the gradients of all leaves
-        self._is_current = self._has_run = (
-            False  # whether results are up to date with the leaves; whether any were computed
-        )
-        self._has_gradients = False  # whether `_grad` is from the last backward pass
+        self._sample_count: int | None = None  # of the last computation, if it was over many samples
+        self._is_current = self._has_run = False  # are results up to date with the leaves; were any computed?
+        # Are there gradients of leaves; are those of all rows from the last backward pass?
+        self._has_leaf_gradients = self._has_gradients = False
         if parameters is None:
             self.parameters = tuple([leaf for leaf in flat.leaves if leaf._requires_grad])
         else:
             self.parameters = tuple([leaf for leaf in parameters if self._leaf_row(leaf, "parameters") >= 0])
         parameter_rows = [self._rows[leaf] for leaf in self.parameters if leaf in flat.reached_by_gradient]
-        self._parameter_rows = np.array(parameter_rows, dtype=np.int64)
+        self._parameter_rows = self._storage.index(parameter_rows)
 
     # --- running ---
 
@@ -128,10 +113,9 @@ class Tape:
         rows = self._values_by_row(values)
         self._check_copy(rows)
         self._writes = Node.writes
-        for row, value in rows.items():
-            self._host_values[row] = value
+        self._storage.set_values(rows)
         self._run()
-        results = self._host_values[[self._rows[x] for x in self._outputs]].tolist()
+        results = self._storage.outputs()
         return results[0] if self._has_single_output else results
 
     def batch(self, samples: Any, inputs: Sequence[Any] | None = None) -> Any:
@@ -139,7 +123,9 @@ class Tape:
 
         `samples` is a mapping from leaves or labels to arrays (samples,), or an array (samples, columns) with a column
         for each of `inputs`, which are leaves or labels; by default all leaves that are not `parameters`, in order.
-        Other leaves keep their values. A later `backward` sums gradients over the samples. Raises like `forward`.
+        Other leaves keep their values. A later `backward` sums gradients over the samples. The device "python" needs no
+        NumPy, and the result is a list there, with a list for each sample if the tape has several outputs. Raises like
+        `forward`.
 
         >>> import minigrad as mg
         >>> w, x = mg.Value(3.0, "w"), mg.Value(2.0, "x")
@@ -152,20 +138,9 @@ class Tape:
         """
         columns = self._columns_by_row(samples, inputs)
         self._check_copy(columns)
-        fed = tuple(sorted(columns))
-        if fed not in self._batch_programs:
-            self._batch_programs[fed] = self._flat_graph.program(fed)
-        program = self._batch_programs[fed]
-        table = np.array([columns[row] for row in fed])
-        columns_on_device = get_allocator(self.device).copy(table)
-        outputs = self._allocate(len(self._outputs), table.shape[1])
-        dispatch("tape_batch", self.device, (self._value, columns_on_device), {"program": program}, outputs)
-        result = outputs.view(np.ndarray)
-        for k, x in enumerate(self._outputs):
-            if x._op is None:
-                result[k] = columns.get(self._rows[x], self._host_values[self._rows[x]])
-        self._batch = _Batch(program, columns_on_device)
-        return result[0].copy() if self._has_single_output else result.T.copy()
+        outputs = self._storage.batch(columns, self._has_single_output)
+        self._sample_count = len(next(iter(columns.values())))
+        return outputs
 
     def backward(self, gradient: Any = None) -> None:
         """Compute `gradients`: the derivatives of ``gradient * output``, summed over the samples after `batch`.
@@ -181,37 +156,21 @@ class Tape:
                 "no_grad(), or only from such Values.\n  Compute them from Values that require grad."
             )
         seeds = self._seeds(gradient)
-        if self._batch is not None:
-            self._leaf_gradients, self._has_gradients = self._sum_gradients(self._batch, seeds), False
-            return
-        if not self._is_current:
-            self._run()
-        grad = self._grad.view(np.ndarray)
-        grad.fill(0.0)
-        for x, seed in zip(self._outputs, seeds[:, 0].tolist(), strict=True):
-            if x in self._flat_graph.reached_by_gradient:
-                grad[self._rows[x]] += seed
-        dispatch("tape_backward", self.device, (self._value,), {"program": self._program}, self._grad)
-        self._leaf_gradients, self._has_gradients = grad[: len(self.inputs)].copy(), True
-
-    def _sum_gradients(self, batch: _Batch, seeds: Any) -> Any:
-        """Return the gradients of all leaves, summed over the samples."""
-        sums = self._allocate(self._fixed_row_count)
-        operands = (self._value, batch.columns, get_allocator(self.device).copy(np.ascontiguousarray(seeds)))
-        dispatch("tape_batch_backward", self.device, operands, {"program": batch.program}, sums)
-        gradients = sums.view(np.ndarray)[: len(self.inputs)].copy()
-        for x, seed in zip(self._outputs, seeds, strict=True):
-            if x._op is None:
-                gradients[self._rows[x]] += seed.sum()
-        return gradients
+        if self._sample_count is not None:
+            self._storage.batch_backward(seeds)
+        else:
+            if not self._is_current:
+                self._run()
+            self._storage.backward(seeds)
+        self._has_leaf_gradients, self._has_gradients = True, self._sample_count is None
 
     @property
     def gradients(self) -> dict[Value, float]:
         """The gradients computed by the last `backward`, for leaves that require a gradient and that the outputs depend
         on."""
-        if self._leaf_gradients is None:
+        if not self._has_leaf_gradients:
             raise GraphError("gradients: no gradients have been computed.\n  Call tape.backward() first.")
-        pairs = zip(self.inputs, self._leaf_gradients.tolist(), strict=True)
+        pairs = zip(self.inputs, self._storage.leaf_gradients(), strict=True)
         return {leaf: total for leaf, total in pairs if leaf in self._flat_graph.reached_by_gradient}
 
     def step(self, lr: float) -> None:
@@ -219,17 +178,16 @@ class Tape:
 
         Raises GraphError before the first `backward`.
         """
-        if self._leaf_gradients is None:
+        if not self._has_leaf_gradients:
             raise GraphError("step: no gradients have been computed.\n  Call tape.backward() first.")
-        attrs = {"rows": self._parameter_rows, "lr": float(lr)}
-        dispatch("tape_step", self.device, (self._leaf_gradients[self._parameter_rows],), attrs, self._value)
+        self._storage.step(self._parameter_rows, float(lr))
         self._is_current = False
 
     # --- the graph ---
 
     def read(self) -> None:
         """Copy the values of the graph's leaves to the tape again, after they were changed in the graph."""
-        self._host_values[: len(self.inputs)] = [leaf._data for leaf in self.inputs]
+        self._storage.set_values({row: leaf._data for row, leaf in enumerate(self.inputs)})
         self._writes, self._is_current = Node.writes, False
 
     def write(self) -> None:
@@ -239,14 +197,14 @@ class Tape:
         value per sample. In that case these nodes keep their data and are marked as stale.
         """
         before = Node.writes
-        for leaf, value in zip(self.inputs, self._host_values.tolist(), strict=False):
+        for leaf, value in zip(self.inputs, self._storage.values(), strict=False):
             leaf.data = value
-        for leaf, gradient in self.gradients.items() if self._leaf_gradients is not None else ():
+        for leaf, gradient in self.gradients.items() if self._has_leaf_gradients else ():
             leaf.grad = gradient
-        if self._has_run and self._batch is None:
+        if self._has_run and self._sample_count is None:
             write_count = Node.writes if self._is_current else before
-            values, grads = (x.view(np.ndarray)[self._fixed_row_count :].tolist() for x in (self._value, self._grad))
-            for node, value, gradient in zip(self._program.nodes, values, grads, strict=True):
+            values, grads = (x[self._fixed_row_count :] for x in (self._storage.values(), self._storage.gradients()))
+            for node, value, gradient in zip(self._storage.nodes, values, grads, strict=True):
                 node._data, node._write_count = value, write_count
                 if self._has_gradients:
                     node.grad = gradient if node in self._flat_graph.reached_by_gradient else None
@@ -255,12 +213,13 @@ class Tape:
     # --- printing ---
 
     def __len__(self) -> int:
-        return len(self._host_values)
+        return self._fixed_row_count + len(self._storage.nodes)
 
     def __repr__(self) -> str:
         leaves, constants = _pluralize(len(self.inputs), "leaf", "leaves"), self._fixed_row_count - len(self.inputs)
-        nodes, runs = _pluralize(len(self._program.nodes), "operation"), _pluralize(len(self._program.runs), "run")
-        return f"Tape({leaves}, {_pluralize(constants, 'constant')}, {nodes} in {runs}, on {self.device})"
+        nodes, count = _pluralize(len(self._storage.nodes), "operation"), self._storage.run_count
+        runs = "" if count is None else f" in {_pluralize(count, 'run')}"
+        return f"Tape({leaves}, {_pluralize(constants, 'constant')}, {nodes}{runs}, on {self.device})"
 
     def __str__(self) -> str:
         """Return a table of the rows (index, name, operation, operand rows, value, gradient), truncated if long."""
@@ -281,19 +240,16 @@ class Tape:
     def source(self) -> str:
         """The source of the forward and backward kernels that Taichi compiles for ``cpu``, for a single sample."""
         if self.device != "cpu":
-            raise DeviceError(f"source: {self.device} has no kernel source; it runs the operations' rules on arrays.")
+            raise DeviceError(f"source: {self.device} has no kernel source; it runs the operations' rules.")
         kernel_source = import_module("minigrad.backends.taichi.kernels.tape").generate_source
-        return "\n\n".join(kernel_source(name, self._program.snippets) for name in ("tape_forward", "tape_backward"))
+        snippets = self._storage.program.snippets
+        return "\n\n".join(kernel_source(name, snippets) for name in ("tape_forward", "tape_backward"))
 
     # --- helpers ---
 
-    def _allocate(self, *shape: int) -> Any:
-        return get_allocator(self.device).full(shape, np.dtype(np.float64), 0.0)
-
     def _run(self) -> None:
-        fixed_values = self._value[: self._fixed_row_count]
-        dispatch("tape_forward", self.device, (fixed_values,), {"program": self._program}, self._value)
-        self._batch, self._is_current, self._has_run = None, True, True
+        self._storage.forward()
+        self._sample_count, self._is_current, self._has_run = None, True, True
 
     def _leaf_row(self, key: Any, caller: str) -> int:
         """Return the row of a leaf, given as a Value or a label."""
@@ -328,48 +284,49 @@ class Tape:
     def _columns_by_row(self, samples: Any, inputs: Sequence[Any] | None) -> dict[int, Any]:
         """Validate the samples and return a column of values for each leaf, by row."""
         if isinstance(samples, Mapping):
-            columns = {self._leaf_row(key, "batch"): check_samples(x, 1) for key, x in samples.items()}
-            counts = sorted({len(x) for x in columns.values()})
+            columns = {self._leaf_row(key, "batch"): self._storage.convert(x, "batch") for key, x in samples.items()}
+            counts = sorted({check_samples_shape(x, 1)[0] for x in columns.values()})
             if len(counts) != 1:
                 raise ShapeError(
                     f"batch: expected columns of equal length, one value per sample, but got {counts or 'none'}."
                 )
+            count = counts[0]
         else:
             parameters = set(self.parameters)
             fed_leaves = [leaf for leaf in self.inputs if leaf not in parameters] if inputs is None else inputs
-            rows, table = [self._leaf_row(key, "batch") for key in fed_leaves], check_samples(samples, 2)
-            if table.shape[1] != len(rows) or not rows:
+            rows, table = [self._leaf_row(key, "batch") for key in fed_leaves], self._storage.convert(samples, "batch")
+            count, width = check_samples_shape(table, 2)
+            if width != len(rows) or not rows:
                 names = ", ".join([str(self.inputs[row].label) for row in rows[:MAX_PRINTED_ROWS]])
                 raise ShapeError(
-                    f"batch: samples of shape {table.shape} have {table.shape[1]} columns for {len(rows)} leaves"
+                    f"batch: samples of shape {(count, width)} have {width} columns for {len(rows)} leaves"
                     f"{f' ({names})' if rows else ': all are parameters'}.\n  Name them: tape.batch(X, inputs=[…])."
                 )
-            columns = dict(zip(rows, table.T, strict=True))
-        if not len(next(iter(columns.values()))):
+            columns = dict(zip(rows, self._storage.columns(table), strict=True)) if count else {}
+        if not count:
             raise ShapeError("batch: expected at least one sample, but got none.")
         return columns
 
     def _seeds(self, gradient: Any) -> Any:
-        """Return the gradient of each output, for each sample."""
+        """Return the gradients of the outputs, (samples, outputs)."""
         if gradient is None and self._has_single_output:
             gradient = 1.0
         elif gradient is None:
             raise GraphError(
                 f"backward: this tape has {len(self._outputs)} outputs; pass a gradient for each: tape.backward([…])."
             )
-        seeds = check_array(gradient, "backward")
-        count = 1 if self._batch is None else self._batch.columns.shape[1]
-        samples = [] if self._batch is None else [count]
-        shape = tuple(samples if self._has_single_output else [*samples, len(self._outputs)])
-        if seeds.shape not in ((), shape, shape[-1:]):
-            raise ShapeError(f"backward: gradient has shape {seeds.shape}, but the outputs have shape {shape}.")
-        return np.broadcast_to(seeds, shape).reshape(count, len(self._outputs)).T
+        seeds = self._storage.convert(gradient, "backward")
+        samples = () if self._sample_count is None else (self._sample_count,)
+        shape = samples if self._has_single_output else (*samples, len(self._outputs))
+        if shape_of(seeds) not in ((), shape, shape[-1:]):
+            raise ShapeError(f"backward: gradient has shape {shape_of(seeds)}, but the outputs have shape {shape}.")
+        return self._storage.broadcast(seeds, shape, len(self._outputs))
 
     def _check_copy(self, changed_rows: Mapping[int, Any]) -> None:
         """Raise GraphError if a leaf of the graph, other than those set now, was modified since it was copied."""
         if Node.writes == self._writes:
             return
-        for row, (leaf, value) in enumerate(zip(self.inputs, self._host_values.tolist(), strict=False)):
+        for row, (leaf, value) in enumerate(zip(self.inputs, self._storage.values(), strict=False)):
             if row not in changed_rows and leaf._get_extra("written", 0) > self._writes and leaf._data != value:
                 raise GraphError(
                     f"Tape: {leaf!r} was modified after the tape copied the graph; the tape still has {value!r}.\n"
@@ -378,21 +335,25 @@ class Tape:
 
     def _format_row(self, row: int, x: Value | None) -> list[str]:
         """Return the cells of a row of the printed table."""
-        value, grad = f"{self._host_values[row]:.6g}", ""
+        value, grad = f"{self._storage.values()[row]:.6g}", ""
+        is_leaf = row < self._fixed_row_count
         if x in self._flat_graph.reached_by_gradient and (
-            self._has_gradients or (row < self._fixed_row_count and self._leaf_gradients is not None)
+            self._has_gradients or (is_leaf and self._has_leaf_gradients)
         ):
-            grad = f"{self._grad.view(np.ndarray)[row] if self._has_gradients else self._leaf_gradients[row]:.6g}"
+            grad = f"{(self._storage.leaf_gradients() if is_leaf else self._storage.gradients())[row]:.6g}"
         name = "" if x is None else x.label or ("output" if any(x is output for output in self._outputs) else "")
-        if row < self._fixed_row_count:
+        if is_leaf:
             return [str(row), name, "constant" if x is None else "leaf", "", value, grad]
-        kind_index, first, _, offset = self._program.runs[
-            np.searchsorted(self._program.runs[:, 1], row, "right") - 1
-        ].tolist()
-        kind = self._program.kinds[kind_index]
-        offset += (row - first) * kind.width
-        reads = " ".join(map(str, self._program.operands[offset : offset + kind.width]))
-        return [str(row), name, kind.op.name, reads, value, grad]
+        op, reads = self._storage.instruction(row)
+        return [str(row), name, op, " ".join(map(str, reads)), value, grad]
+
+
+def _make_rows(flat: FlatGraph, device: str) -> Any:
+    if device == PYTHON:
+        return FloatRows(flat)
+    from minigrad.compiler.tape_arrays import ArrayRows  # imports NumPy
+
+    return ArrayRows(flat, device)
 
 
 def _pluralize(count: int, one: str, many: str = "") -> str:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from numbers import Real
 from typing import Any
 
-import numpy as np
-
+from minigrad.core.dispatch import PYTHON
 from minigrad.core.errors import ArgumentError, DeviceError, DTypeError, ShapeError, describe_type
+from minigrad.core.packages import explain_import_errors
 from minigrad.core.storage import check_device, get_default_device
 from minigrad.core.value import Value
 
-__all__ = ["Leaves", "check_array", "check_float", "check_outputs", "check_samples", "check_tape_device"]
+__all__ = [
+    "Leaves",
+    "check_float",
+    "check_outputs",
+    "check_samples_shape",
+    "check_tape_device",
+    "conversion_error",
+    "shape_of",
+]
 
 MAX_LISTED_LABELS = 24  # maximum number of labels listed in an error
 
@@ -57,7 +67,15 @@ def check_outputs(outputs: Any) -> tuple[Value, ...]:
 
 
 def check_tape_device(device: str | None) -> str:
-    """Return the device of a tape, "cpu" or "numpy". Raises DeviceError for another device."""
+    """Return the device of a tape, "cpu", "numpy" or "python". Raises DeviceError for another device.
+
+    The default is the default device of tensors if a tape can run there; without NumPy it is "python". Raises
+    MissingPackageError for a device whose package is not installed.
+    """
+    if device == PYTHON or (device is None and find_spec("numpy") is None):
+        return PYTHON
+    with explain_import_errors("Tape", ', or compute without it: mg.Tape(…, device="python")'):
+        import_module("minigrad.backends.arrays")  # registers the devices
     if device is None:
         device_name = str(get_default_device())
         return device_name if device_name in ("cpu", "numpy") else str(check_device("cpu", "Tape"))
@@ -65,7 +83,7 @@ def check_tape_device(device: str | None) -> str:
     if device_name not in ("cpu", "numpy"):
         raise DeviceError(
             f"Tape: {device_name} is not supported, since a tape computes nodes one at a time.\n"
-            '  Use device="cpu" or "numpy".'
+            '  Use device="cpu", "numpy" or "python".'
         )
     return device_name
 
@@ -77,18 +95,29 @@ def check_float(x: Any) -> float:
     return float(x)
 
 
-def check_array(x: Any, caller: str) -> Any:
-    """Return `x` as an array of float64. Raises DTypeError if it cannot be converted."""
-    try:
-        return np.asarray(x, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DTypeError(f"{caller}: cannot convert {x!r} to an array of real numbers.") from None
+def shape_of(x: Any) -> tuple[int, ...]:
+    """Return the shape of an array or of nested lists. Raises ValueError if the lists have different lengths.
+
+    >>> shape_of([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), shape_of(1.0)
+    ((3, 2), ())
+    """
+    if not isinstance(x, list):
+        return tuple(getattr(x, "shape", ()))
+    shapes = {shape_of(item) for item in x} or {()}
+    if len(shapes) > 1:
+        raise ValueError("the lists have different lengths")
+    return (len(x), *shapes.pop())
 
 
-def check_samples(x: Any, dims: int) -> Any:
-    """Return `x` as an array of `dims` dimensions. Raises ShapeError for another number of dimensions."""
-    samples = check_array(x, "batch")
-    if samples.ndim != dims:
+def conversion_error(x: Any, caller: str) -> DTypeError:
+    """Return the error for `x`, which cannot be converted to floats."""
+    return DTypeError(f"{caller}: cannot convert {x!r} to an array of real numbers.")
+
+
+def check_samples_shape(samples: Any, dims: int) -> tuple[int, ...]:
+    """Return the shape of `samples`. Raises ShapeError unless it has `dims` dimensions."""
+    shape = shape_of(samples)
+    if len(shape) != dims:
         expected_shape = "(samples, columns)" if dims == 2 else "(samples,)"
-        raise ShapeError(f"batch: expected an array of shape {expected_shape}, but got shape {samples.shape}.")
-    return samples
+        raise ShapeError(f"batch: expected an array of shape {expected_shape}, but got shape {shape}.")
+    return shape

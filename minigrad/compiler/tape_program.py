@@ -12,8 +12,6 @@ from functools import cached_property
 from numbers import Real
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from minigrad.backends.formula import snippets
 from minigrad.backends.formula.codegen import Unwritable, check_scalar_op
 from minigrad.core.errors import DeviceError
@@ -75,6 +73,8 @@ class TapeProgram:
         outputs: Sequence[int],
         fed: Sequence[int],
     ) -> None:
+        import numpy as np  # not at import, since a tape on ``python`` has no program
+
         self.kinds, self.nodes = tuple(kinds), tuple(nodes)
         self.runs = np.array(runs, dtype=np.int32).reshape(-1, 4)
         # An extra element is appended, since Taichi has no empty arrays.
@@ -125,41 +125,42 @@ def _unsupported(op: Op, reason: str) -> DeviceError:
 class FlatGraph:
     """Flattened graph of the given outputs. Its `leaves` and `constants` are stored in the first rows.
 
-    `reached_by_gradient` are the Values that receive a gradient from the outputs. Raises DeviceError for an operation
-    that is not defined on scalars.
+    `nodes` are the operations in the order of the graph, `kinds` their kinds, and `reads` the operands and attributes
+    of each, with constants as hexadecimal strings. `reached_by_gradient` are the Values that receive a gradient from
+    the outputs. Raises DeviceError for an operation that is not defined on scalars.
     """
 
     def __init__(self, outputs: Sequence[Value]) -> None:
         order: list[Any] = topological(outputs)
         self.outputs = outputs
         self.leaves = [x for x in order if x._op is None]
-        self._nodes = [x for x in order if x._op is not None]
-        for op in {node._op: None for node in self._nodes}:
+        self.nodes = [x for x in order if x._op is not None]
+        for op in {node._op: None for node in self.nodes}:
             _check_scalar_op(op)
         self.reached_by_gradient = _find_reached(outputs, order)
-        self._kinds: list[NodeKind] = []
-        self._reads: list[list[Any]] = []  # operands of each node: Values, and constants as hexadecimal strings
+        self.kinds: list[NodeKind] = []
+        self.reads: list[list[Any]] = []
         constants: dict[str, float] = {}
-        for node in self._nodes:
+        for node in self.nodes:
             kind, attrs = _kind_of(node, self.reached_by_gradient)
-            self._kinds.append(kind)
+            self.kinds.append(kind)
             constants_of_node = {x.hex(): x for x in (*node._inputs, *attrs) if x.__class__ is float}
             constants.update(constants_of_node)
-            self._reads.append([x.hex() if x.__class__ is float else x for x in (*node._inputs, *attrs)])
+            self.reads.append([x.hex() if x.__class__ is float else x for x in (*node._inputs, *attrs)])
         self.constants = list(constants.values())
         self.fixed_rows: dict[Any, int] = {x: k for k, x in enumerate([*self.leaves, *constants])}
         """The rows of leaves, and of constants by their hexadecimal strings."""
-        position = {node: k for k, node in enumerate(self._nodes)}
-        self._dependencies = [[position[x] for x in read if x in position] for read in self._reads]
+        position = {node: k for k, node in enumerate(self.nodes)}
+        self._dependencies = [[position[x] for x in read if x in position] for read in self.reads]
 
     def program(self, fed: Sequence[int] = ()) -> TapeProgram:
         """Return the program for one sample, or for a batch if leaves are `fed`."""
-        kinds, rows = self._kinds, dict(self.fixed_rows)
+        kinds, rows = self.kinds, dict(self.fixed_rows)
         if fed:
             shared = {x for x, row in rows.items() if row not in fed}
             kinds = [
                 kind._replace(shared=tuple([x in shared for x in read]))
-                for kind, read in zip(kinds, self._reads, strict=True)
+                for kind, read in zip(kinds, self.reads, strict=True)
             ]
             rows.update({self.leaves[row]: k for k, row in enumerate(fed)})
         # Sorted, so that graphs with the same kinds share a kernel.
@@ -172,9 +173,9 @@ class FlatGraph:
         for kind, run in _schedule_runs([kind_index[kind_of_node] for kind_of_node in kinds], self._dependencies):
             runs.append((kind, first + len(scheduled), len(run), len(operands)))
             for k in run:
-                rows[self._nodes[k]] = first + len(scheduled)
-                scheduled.append(self._nodes[k])
-                operands += [rows[x] for x in self._reads[k]]
+                rows[self.nodes[k]] = first + len(scheduled)
+                scheduled.append(self.nodes[k])
+                operands += [rows[x] for x in self.reads[k]]
         outputs = [-1 if fed and x._op is None else rows[x] for x in self.outputs]
         return TapeProgram(ordered, runs, operands, scheduled, outputs, fed)
 

@@ -1,6 +1,9 @@
 """Tape: training with it, batches, what it writes to the graph, and how it is printed."""
 
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ import minigrad as mg
 from minigrad import Value
 from minigrad.core.errors import DeviceError, GraphError
 from minigrad.nn.scalar import MLP, cross_entropy
-from tape_checks import assert_close, xor_loss
+from tape_checks import ARRAY_DEVICES, as_list, assert_close, xor_loss
 
 inf, nan = math.inf, math.nan
 
@@ -73,12 +76,63 @@ def test_batches_of_any_size_give_one_value_per_sample(count, device):
     w, x = Value(3.0, "w"), Value(1.0, "x")
     tape = mg.Tape([w * x, x * x], parameters=[w], device=device)
     column = np.arange(count) + 1.0
-    assert tape.batch({x: column}).tolist() == [[3.0 * k, k * k] for k in column]
+    assert as_list(tape.batch({x: column})) == [[3.0 * k, k * k] for k in column]
     tape.backward([[2.0, 0.0]] * count)
     assert tape.gradients == {w: 2.0 * column.sum(), x: 6.0 * count}
     tape.step(0.5)
     tape.backward([0.0, 1.0])  # for the samples again, with the new w
     assert tape.gradients == {w: 0.0, x: 2.0 * column.sum()}
+
+
+def test_on_python_a_batch_returns_lists():
+    w, x, z = Value(3.0, "w"), Value(1.0, "x"), Value(2.0, "z")
+    tape = mg.Tape(w * x + z, parameters=[w], device="python")
+    assert tape.batch([[1.0, 0.5], (2, 1)]) == [3.5, 7.0]
+    tape.backward([1.0, 10.0])
+    assert tape.gradients == {w: 21.0, x: 33.0, z: 11.0}
+    pair = mg.Tape([w * x, x], parameters=[w], device="python")
+    assert pair.batch({"x": range(3)}) == [[0.0, 0.0], [3.0, 1.0], [6.0, 2.0]]
+    for gradient, expected in [(1.0, 3.0), ([1.0, 0.0], 3.0), ([[1.0, 0.0], [0.0, 0.0], [2.0, 5.0]], 4.0)]:
+        pair.backward(gradient)
+        assert pair.gradients[w] == expected
+
+
+NO_PACKAGES = """
+import sys
+sys.path.insert(0, {root!r})
+from importlib import util
+find = util.find_spec
+util.find_spec = lambda name, *more: None if name in ("numpy", "taichi") else find(name, *more)
+sys.modules["numpy"] = sys.modules["taichi"] = None
+import minigrad as mg
+model = mg.nn.scalar.MLP([2, 3, 1], seed=0)
+x, y = mg.Value(0.5, "x"), mg.Value(-1.0, "y")
+loss = (model([x, y])[0] - 1.0) ** 2
+loss.backward()
+tape = mg.Tape(loss, parameters=model.parameters())
+print(tape.device, tape.forward() == loss.data)
+tape.backward()
+print(all(tape.gradients[leaf] == leaf.grad for leaf in tape.inputs))
+tape.step(0.5)
+print(tape.forward() < loss.data, len(tape.batch([[0.0, 1.0], [1.0, 0.0]])))
+tape.write()
+try:
+    mg.Tape(loss, device="numpy")
+except mg.errors.MissingPackageError as error:
+    print(error)
+"""
+
+
+def test_without_numpy_a_tape_runs_on_python():
+    code = NO_PACKAGES.format(root=str(Path(mg.__file__).parents[1]))
+    child = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert child.stdout.splitlines() == [
+        "python True",
+        "True",
+        "True 2",
+        "Tape: the package numpy is not installed.",
+        '  Run: pip install "numpy>=2.1", or compute without it: mg.Tape(…, device="python")',
+    ], child.stderr
 
 
 # --- the graph ---
@@ -130,7 +184,7 @@ def test_a_graph_modified_after_the_copy_raises(device):
     tape = mg.Tape(a * b, device=device)
     a.data = 5.0
     words = r"Value\(5.0, label='a'\) was modified after the tape copied the graph; the tape still has 2.0"
-    assert tape.batch({a: [1.0]}).tolist() == [3.0]
+    assert as_list(tape.batch({a: [1.0]})) == [3.0]
     for call in (tape.forward, lambda: tape.batch({b: [1.0]})):
         with pytest.raises(GraphError, match=words):
             call()
@@ -161,6 +215,22 @@ def test_str_is_a_table_of_rows():
     )
 
 
+def test_on_python_the_table_lists_the_operations_in_the_order_of_the_graph():
+    a, b = Value(2.0, "a"), Value(-3.0, "b")
+    tape = mg.Tape((a * b + 1.0) * a, device="python")
+    tape.backward()
+    assert str(tape).splitlines() == [
+        "Tape(2 leaves, 1 constant, 3 operations, on python)",
+        "row  name    op        reads  value  grad",
+        "  0  a       leaf                 2   -11",
+        "  1  b       leaf                -3     4",
+        "  2          constant             1",
+        "  3          mul       0 1       -6     2",
+        "  4          add       3 2       -5     2",
+        "  5  output  mul       4 0      -10     1",
+    ]
+
+
 def test_a_long_table_is_cut_in_the_middle():
     tape = mg.Tape(sum(Value(float(k)) for k in range(100)), device="numpy")
     lines = str(tape).splitlines()
@@ -177,10 +247,12 @@ def test_a_long_table_is_cut_in_the_middle():
 def test_source_of_the_kernels():
     a = Value(2.0)
     assert "if kind == 1:  # tanh" in mg.Tape((a * 3.0).tanh(), device="cpu").source
-    with pytest.raises(DeviceError, match="numpy has no kernel source"):
-        _ = mg.Tape(a * 3.0, device="numpy").source
+    for device in ("numpy", "python"):
+        with pytest.raises(DeviceError, match=f"{device} has no kernel source; it runs the operations' rules"):
+            _ = mg.Tape(a * 3.0, device=device).source
 
 
+@pytest.mark.parametrize("device", ARRAY_DEVICES)
 def test_anomaly_detection_reports_nan(device):
     a = Value(1.0)
     tape = mg.Tape((a - 2.0) * a.log(), device=device)
@@ -196,6 +268,22 @@ def test_anomaly_detection_reports_nan(device):
         steep.backward()
 
 
+def test_anomaly_detection_names_the_operation_on_python():
+    a = Value(1.0)
+    tape = mg.Tape((a - 2.0) * a.log(), device="python")
+    with mg.detect_anomaly(), pytest.raises(GraphError, match="log returned 1 NaN in 1 element, in the forward"):
+        tape.forward([-1.0])
+
+
+def test_a_tap_receives_each_operation_on_python():
+    a = Value(2.0)
+    tape, calls = mg.Tape(a * a + 1.0, device="python"), []
+    with mg.tap(lambda call: calls.append((call.op, call.inputs, call.result))):
+        assert tape.forward() == 5.0
+    assert calls == [("mul", (2.0, 2.0), 4.0), ("add", (4.0, 1.0), 5.0)]
+
+
+@pytest.mark.parametrize("device", ARRAY_DEVICES)
 def test_a_tap_receives_each_run(device):
     a = Value(2.0)
     tape = mg.Tape(a * a, device=device)

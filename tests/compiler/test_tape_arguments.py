@@ -70,6 +70,17 @@ def test_only_values_of_a_graph_make_a_tape():
         mg.Tape(Value(1.0) * 2.0, device="tpu")
 
 
+def test_the_default_device_is_the_first_that_is_available():
+    y = Value(1.0) * 2.0
+    assert mg.Tape(y).device == mg.device("cpu")
+    mg.set_default_device("numpy")
+    try:
+        assert mg.Tape(y).device == "numpy"
+    finally:
+        mg.set_default_device(None)
+    assert mg.Tape(y, device="python").device == "python"
+
+
 def test_an_ambiguous_label_raises():
     tape = mg.Tape(Value(1.0, "a") * Value(2.0, "a"))
     with pytest.raises(ArgumentError, match=r"2 leaves have the label 'a'\. Pass the Value itself"):
@@ -86,18 +97,20 @@ def test_several_outputs_need_a_gradient_each(device):
     assert tape.gradients == {a: 43.0}
 
 
-def test_invalid_samples_raise():
+def test_invalid_samples_raise(device):
     w, x = Value(3.0, "w"), Value(1.0, "x")
-    tape = mg.Tape(w * x, parameters=[w])
+    tape = mg.Tape(w * x, parameters=[w], device=device)
     for samples, error, words in [
         (np.ones((3, 2)), ShapeError, r"samples of shape \(3, 2\) have 2 columns for 1 leaves \(x\)"),
         (np.ones(3), ShapeError, r"expected an array of shape \(samples, columns\), but got shape \(3,\)"),
         ({"w": [1.0], "x": [1.0, 2.0]}, ShapeError, r"expected columns of equal length.* but got \[1, 2\]"),
         ({}, ShapeError, r"expected columns of equal length.* but got none"),
-        (np.ones((0, 1)), ShapeError, "expected at least one sample, but got none"),
+        ({"x": []}, ShapeError, "expected at least one sample, but got none"),
+        ([], ShapeError, r"expected an array of shape \(samples, columns\), but got shape \(0,\)"),
+        ([[1.0], [1.0, 2.0]], DTypeError, r"batch: cannot convert \[\[1.0\], \[1.0, 2.0\]\] to an array"),
         ([["a"]], DTypeError, r"batch: cannot convert \[\['a'\]\] to an array of real numbers"),
     ]:
         with pytest.raises(error, match=words):
             tape.batch(samples)
     with pytest.raises(ShapeError, match="for 0 leaves: all are parameters"):
-        mg.Tape(w * x).batch(np.ones((3, 1)))
+        mg.Tape(w * x, device=device).batch(np.ones((3, 1)))

@@ -5,9 +5,15 @@ import numpy as np
 from needs import is_available
 from strategies import ROUNDING
 
-__all__ = ["DEVICES", "assert_close", "assert_matches_graph", "xor_loss"]
+__all__ = ["ARRAY_DEVICES", "DEVICES", "as_list", "assert_close", "assert_matches_graph", "xor_loss"]
 
-DEVICES = ["numpy", *(["cpu"] if is_available("taichi") else [])]
+ARRAY_DEVICES = ["numpy", *(["cpu"] if is_available("taichi") else [])]
+DEVICES = ["python", *ARRAY_DEVICES]
+
+
+def as_list(results):
+    """Return the results of a batch, an array or a list, as a list."""
+    return results if isinstance(results, list) else results.tolist()
 
 
 def assert_close(a, b, tolerance=ROUNDING):

@@ -148,8 +148,8 @@ MUTANTS = (
     Mutant(
         "a tape differentiates stale values after its step",
         "minigrad/compiler/tape.py",
-        "attrs, self._value)\n        self._is_current = False",
-        "attrs, self._value)\n        self._is_current = True",
+        "self._parameter_rows, float(lr))\n        self._is_current = False",
+        "self._parameter_rows, float(lr))\n        self._is_current = True",
         ("compiler/test_tape.py",),
     ),
 )
