@@ -241,9 +241,8 @@ print(f"the graph takes {by_graph / by_tape:,.0f} times as long as the tape, on 
 # - Nothing is asked. The order was found once, and so was the answer to “which rule belongs to this operation?”.
 # - Where Taichi is installed, a compiler that [lesson 8](08_kernels_and_devices.ipynb) is about, the whole program
 #   becomes machine code for the processor (`cpu`). Where it is not, NumPy, Python's library for arrays of numbers, goes
-#   through it in **runs**: neighbouring rows with the same operation, all at once (`numpy`). That is a few times as
-#   quick as the graph. Where there is neither, Python goes down the list as our `forward` did (`python`), and little is
-#   gained: the time goes into Python's own steps from row to row.
+#   through it in **runs**: neighbouring rows with the same operation, all at once (`numpy`). Where there is neither,
+#   Python goes down the list as our `forward` did (`python`). These two are only a few times as quick as the graph.
 
 # %% [markdown]
 # ## One program, many samples

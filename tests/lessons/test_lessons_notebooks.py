@@ -1,6 +1,7 @@
 """The lessons as notebooks: both files agree, headings nest, and the structure is complete. nbval tests the outputs."""
 
 import ast
+import html
 import re
 import runpy
 import subprocess
@@ -154,12 +155,12 @@ def test_every_picture_is_explained_in_the_text(path):
 @merge_cases
 @lesson
 def test_every_picture_has_a_unique_alt_text(path):
-    alt_texts = [
-        output.metadata["image/png"]["alt"]
-        for cell in cells(path, "code")
-        for output in cell.outputs
-        if "image/png" in output.get("data", {})
-    ]
+    alt_texts = []
+    for output in [output for cell in cells(path, "code") for output in cell.outputs]:
+        if "image/png" in output.get("data", {}):
+            alt_texts.append(output.metadata["image/png"]["alt"])
+        plot = re.search(r'minigrad-plot".*? alt="(.*?)"', output.get("data", {}).get("text/html", ""))
+        alt_texts += [html.unescape(plot[1])] if plot else []
     assert len(set(alt_texts)) == len(alt_texts)
     for alt in alt_texts:
         assert 50 < len(alt) <= 320
