@@ -12,8 +12,8 @@ import urllib.request
 
 import pytest
 
-from lab import START_TIMEOUT
 from needs import needs
+from web_server import START_TIMEOUT
 
 pytestmark = pytest.mark.slow
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lab import FIND_FAULTS, RUN_ALL_CELLS, START_TIMEOUT, Lab
+from lab import FIND_FAULTS, RUN_ALL_CELLS, Lab
 from needs import needs_of_lesson
+from web_server import START_TIMEOUT
 
 NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
 LESSONS = sorted(NOTEBOOKS.glob("[0-9]*.ipynb"))
