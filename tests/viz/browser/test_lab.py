@@ -6,6 +6,7 @@ import re
 import pytest
 
 from lab import Lab
+from minigrad_viz.pictures.dashboard import WIDTH
 
 pytestmark = pytest.mark.slow
 
@@ -176,7 +177,7 @@ def test_player_watch_and_a_sweep_in_lab(opened):
     followed.get_by_text("1 of 2 trials", exact=True).wait_for()
     assert followed.locator(".minigrad-sweep td").all_inner_texts()[:4] == ["1", "done", "0.1", "0.5"]
     assert picture.get_attribute("alt").startswith("Sequential after 30 steps · loss")
-    assert picture.evaluate("one => one.naturalWidth") == 1000
+    assert picture.evaluate("one => one.naturalWidth") == WIDTH
 
 
 HOSTILE = "</script><img src=x onerror='globalThis.__ran=1'>"
