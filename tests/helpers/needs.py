@@ -127,6 +127,7 @@ EXTRAS = {
     "dev,lite": "jupyterlite_core jupyterlite_pyodide_kernel websocket",
     "dev,ray": "ray",
     "dev,pictures": "av typst",
+    "dev,places": "jupyterhub marimo",
 }
 NEEDS = {
     package: Requirement(
@@ -144,6 +145,9 @@ NEEDS = {
         "apt-get install nodejs npm && make tools",
     ),
     "pyodide": Requirement(lambda: (PACKAGES / "pyodide").is_dir(), "apt-get install nodejs npm && make tools"),
+    "configurable-http-proxy": Requirement(
+        lambda: (PACKAGES / ".bin" / "configurable-http-proxy").exists(), "apt-get install nodejs npm && make tools"
+    ),
     **{
         engine: Requirement(
             partial(_program, engine), "a machine with TeX (texlive-pictures)", is_machine_specific=True

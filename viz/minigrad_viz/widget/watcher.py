@@ -15,7 +15,7 @@ import os
 import sys
 import time
 from collections.abc import Collection
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any
 
 import minigrad as mg
@@ -217,6 +217,9 @@ class Watch:
     def _show(self) -> None:
         """Display the picture, in place of the previous one."""
         self._clock.last_drawn = time.perf_counter()
+        if (marimo := _running_marimo()) is not None:
+            marimo.output.replace(self)
+            return
         if not _in_notebook():
             return
         from IPython import display
@@ -332,6 +335,12 @@ def _select_modules(model: Any, layers: Collection[str] | None) -> list[tuple[st
 
 def _leaf_count(model: Any) -> int:
     return sum(not part._modules for part in model.modules())
+
+
+def _running_marimo() -> ModuleType | None:
+    """Return the module ``marimo`` if this code runs in one of its notebooks, which have no IPython shell."""
+    marimo = sys.modules.get("marimo")
+    return marimo if marimo is not None and marimo.running_in_notebook() else None
 
 
 def _in_notebook() -> bool:
