@@ -80,7 +80,8 @@ def _(mo, step, y):
 
 @app.cell
 def _(draw, mo, player, y):
-    mo.vstack([mo.md(f"Step {player.value['position']} of the player above:"), draw(y, step=player.value["position"])])
+    place = player.value["position"]
+    mo.vstack([mo.md(f"Step {place} of the player above:"), draw(y, step=place)])
     return
 
 
