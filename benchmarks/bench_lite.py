@@ -27,7 +27,7 @@ from lab import RUN_ALL_CELLS  # noqa: E402
 from lite import Site  # noqa: E402
 from needs import chromium  # noqa: E402
 
-LESSON = "02_the_chain_rule"
+LESSON = "01_one_neuron"
 PARTS = ("the lesson is visible", "its first cell has run", "the player is visible", "its first step is done")
 LIMITS = {"cold": 25.0, "warm": 8.0}  # seconds
 MAX_DOWNLOAD = 22e6  # bytes

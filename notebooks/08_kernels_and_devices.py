@@ -2,6 +2,10 @@
 # # 8 · Kernels and devices
 #
 # *Before: [7 · Gradient rules](07_gradient_rules.ipynb) · Next: [9 · Optimizers](09_optimizers.ipynb)*
+#
+# (In a web page, and wherever Taichi is not installed, NumPy computes everything. Then `mg.kernel_source` prints the name of
+# NumPy's function instead of a kernel, and cells that need Taichi do nothing. The outputs that come with the lesson show what
+# Taichi makes of it.)
 
 # %% [markdown]
 # ## The question

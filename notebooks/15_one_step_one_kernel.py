@@ -3,6 +3,9 @@
 #
 # *Before: [14 · Looking where it matters](14_looking_where_it_matters.ipynb) · Next: [16 · Beyond first order](16_beyond_first_order.ipynb)*
 #
+# (In a web page, and wherever Taichi is not installed, `mg.jit` replays the calls of a step one by one: nothing is fused or merged,
+# there is no source to print, and a replay is no faster. The outputs that come with the lesson show what Taichi makes of it.)
+#
 # ## The question
 #
 # This network gets the 64 pixels of a handwritten digit, and computes a score for each of the ten that it could be. `learn` is one step

@@ -15,6 +15,8 @@
 # **What must replicas exchange, so that they learn exactly what a single one would? And what does this communication cost?**
 #
 # (All replicas of this lesson live in this notebook, and compute one after the other.)
+# (So it also runs in a web page, which has neither threads nor processes. What a page cannot do is train in several processes, as
+# `mg.distributed` does.)
 #
 # ## Guess: what do two halves tell about all?
 #

@@ -15,9 +15,8 @@ NOTEBOOKS, PAGES = BOOK.parent / "notebooks", BOOK / "lessons"
 NOTEBOOK_LINK = (
     "{{live}}`{stem}` {{download}}`Download the notebook <../../notebooks/{name}>`; `minigrad lab` opens all of them."
 )
-TAICHI = "it is about kernels that Taichi compiles, and Taichi has no build for browsers."
-NOT_LIVE = {"08": TAICHI, "15": TAICHI, "18": "PyTorch has no build for browsers."}
-"""Why a lesson is not offered as a live page, by its number. All others run with Pyodide's packages."""
+NOT_LIVE = {"18": "PyTorch has no build for browsers."}
+"""Why a lesson is not offered as a live page, by its number. The others run with Pyodide's packages."""
 
 
 def copy_lessons(app: Sphinx, config: Any) -> None:

@@ -45,9 +45,10 @@ DISTRIBUTION = ("numpy", "matplotlib")
 """Packages that only Pyodide's distribution has, as they contain compiled code."""
 LESSONS = range(1, 18)  # lesson 18 needs PyTorch
 LEFT_OUT = re.compile(
-    r"minigrad/lessons/notebooks/|minigrad/backends/taichi/|minigrad_viz/trace/torch/|\.pyi$|\.dist-info/RECORD$"
+    r"minigrad/(lessons/notebooks|backends/taichi|cli)/|minigrad/__main__\.py$|minigrad_viz/trace/torch/"
+    r"|\.pyi$|\.dist-info/RECORD$"
 )
-"""Files of minigrad's wheel that a page cannot use: it has no Taichi and no PyTorch, and has the lessons elsewhere."""
+"""Files of the wheel that a page cannot use: it has no Taichi, PyTorch or shell, and the lessons lie beside it."""
 
 
 def read_metadata(wheel: Path) -> tuple[Message, list[str]]:

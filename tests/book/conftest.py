@@ -66,7 +66,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "html"
 
 
-LIVE_PAGES = ("index.md", "lessons/01_one_neuron.ipynb", "lessons/08_kernels_and_devices.ipynb")
+LIVE_PAGES = ("index.md", "lessons/01_one_neuron.ipynb", "lessons/18_inside_a_pytorch_model.ipynb")
 LIVE_NOTEBOOK = """<!doctype html><html lang="en"><title>Notebook</title><main><h1>Notebook</h1><p></p></main>
 <script>document.querySelector("p").textContent = new URLSearchParams(location.search).get("path")</script></html>"""
 

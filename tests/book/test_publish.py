@@ -1,5 +1,6 @@
 """The workflows that publish the book with the live lessons: they run targets of the Makefile, and are documented."""
 
+import json
 import re
 from pathlib import Path
 
@@ -58,6 +59,15 @@ def test_the_gitlab_job_publishes_what_make_site_builds(gitlab):
     assert image == "python"
     assert is_supported(python)
     assert {"make", "nodejs", "npm"} <= set(gitlab["before_script"][1].split())
+
+
+def test_both_take_numpy_from_the_release_of_the_pyodide_that_is_built(github, gitlab):
+    package = json.loads((ROOT / "viz" / "frontend" / "package.json").read_text(encoding="utf-8"))
+    version = package["devDependencies"]["pyodide"]
+    address = f"https://github.com/pyodide/pyodide/releases/download/{version}/pyodide-{version}.tar.bz2"
+    (job,) = github["jobs"].values()
+    assert [step["env"]["PYODIDE"] for step in job["steps"] if "env" in step] == [address]
+    assert gitlab["variables"]["PYODIDE"] == address
 
 
 def test_the_teachers_page_names_files_that_exist():
