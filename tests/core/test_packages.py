@@ -122,10 +122,10 @@ CASES = {
         ),
         NUMPY_AGAIN,
     ),
-    "threadpoolctl missing": (
-        "missing('threadpoolctl')",
-        NUMPY + "; x = mg.ones(1, 1, 4, 4); mg.functional.conv2d(x, x)",
-        "BLAS threads: the package threadpoolctl is not installed",
+    "threadpoolctl old": (
+        "stub('threadpoolctl', '2.9')",
+        NUMPY + "; x = mg.ones(16, 1, 100, 100); mg.functional.conv2d(x, x[:1, :, :3, :3])",
+        "BLAS threads: threadpoolctl 2.9 is installed, but minigrad requires threadpoolctl>=3",
         'pip install "threadpoolctl>=3"',
     ),
     "anywidget missing": (

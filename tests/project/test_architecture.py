@@ -312,8 +312,9 @@ def test_an_operation_and_a_function_take_few_statements_on_average():
     modules = (functional, functional.creation)
     functions = {getattr(family, name) for family in modules for name in family.__all__}  # without aliases
     declared = {x for name in ops.__all__ if isinstance(x := getattr(ops, name), Op)}
-    kernels = [path for path in files_in("backends", "numpy") if path.stem != "tape"]  # `tape` runs graphs of kernels
-    assert sum(map(statements, files_in("ops") + kernels)) / len(declared) <= 8.6
+    # `tape` runs graphs of kernels, `threads` share the work of one
+    kernels = [path for path in files_in("backends", "numpy") if path.stem not in ("tape", "threads")]
+    assert sum(map(statements, files_in("ops") + kernels)) / len(declared) <= 8.5
     assert sum(map(statements, files_in("functional"))) / len(functions) <= 10.25
 
 

@@ -74,7 +74,7 @@ def iter_columns(x: Array, window: Window, groups: int) -> Iterator[tuple[tuple[
     if window[:3] == ((1, 1), (1, 1), ((0, 0), (0, 0))):  # the columns are the image itself
         for images in slices(count, max_images):
             columns = x[images].swapaxes(0, 1).reshape(groups, channels // groups, -1, oh * ow)
-            yield (images, slice(None), slice(0, oh)), columns
+            yield (images, slice(None), slice(0, oh)), np.ascontiguousarray(columns)  # BLAS may round by the strides
         return
     # First shift within rows, then shift by rows, in contiguous runs of entire images where the stride is 1: the two
     # copies together take 0.7 times as long as a single copy with runs of one row.
@@ -155,7 +155,7 @@ def conv2d_input(g: Array, w: Array, *, shape: Shape, window: Window, groups: in
 
         parallel_for(scatter_rows, len(g), g.size)
         return crop(shape, interior, source_index)
-    lines = g.reshape(len(g), groups, out, prod(g.shape[2:]))
+    lines = np.ascontiguousarray(g.reshape(len(g), groups, out, prod(g.shape[2:])))  # BLAS may round by the strides
     weights = weights.reshape(groups, out, -1).swapaxes(1, 2)
     x = np.empty(shape, g.dtype)
     for images in slices(len(g), max(1, COLUMN_ELEMENTS // max(1, weights.size // out * lines.shape[-1]))):
