@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Mapping
 from math import prod
 from numbers import Integral, Real
@@ -10,20 +11,31 @@ from typing import Any, cast
 
 from minigrad.core.errors import DTypeError, OutOfMemoryError, ShapeError, describe_type
 
-__all__ = ["MAX_ELEMENTS", "allocate_with_retry", "check_count", "convert_scalar", "format_size", "size_error"]
+__all__ = [
+    "MAX_ELEMENTS",
+    "TOO_MANY_BYTES",
+    "allocate_with_retry",
+    "check_count",
+    "convert_scalar",
+    "format_size",
+    "is_size_error",
+    "size_error",
+]
 
 # The maximum number of elements of a Taichi array, which has 32-bit indices. Loops round their trip count up to a
 # multiple of the chunk size, so that 2**31 - 1 would overflow and silently skip almost all elements.
 MAX_ELEMENTS = 2**31 - 2**16
+# NumPy's limits are those of its index type, which is as wide as a pointer.
+_MAX_HOST_ELEMENTS = min(2**60 - 1, sys.maxsize)
 
 
 def check_count(shape: tuple[int, ...], device: str, context: str = "") -> None:
     """Raise ShapeError if an array of `shape` has more elements than a device can index."""
     if len(shape) > 64:
         raise ShapeError(f"{context and f'{context}: '}a tensor has at most 64 dimensions, but got {len(shape)}.")
-    if 0 in shape and prod(filter(None, shape)) >= 2**60:  # NumPy multiplies only the nonzero sizes
+    if 0 in shape and prod(filter(None, shape)) > _MAX_HOST_ELEMENTS:  # NumPy multiplies only the nonzero sizes
         raise ShapeError(f"{context and f'{context}: '}the nonzero sizes of shape {shape} overflow the element count.")
-    if device == "numpy" and prod(shape) >= 2**60:
+    if device == "numpy" and prod(shape) > _MAX_HOST_ELEMENTS:
         raise ShapeError(
             f"{context and f'{context}: '}shape {shape} has {prod(shape):,} elements, too many for any memory."
         )
@@ -43,17 +55,22 @@ _TOO_LARGE_PREFIXES = (
 )
 
 
+TOO_MANY_BYTES = f"2**{sys.maxsize.bit_length()} bytes or more, which overflows the byte count."
 _TOO_MANY_DIMS_PREFIXES = ("maximum supported dimension", "number of dimensions must be within")
 
 
 def size_error(
-    kernel: Callable[..., Any], inputs: tuple[Any, ...], attrs: Mapping[str, Any], error: ValueError
+    kernel: Callable[..., Any], inputs: tuple[Any, ...], attrs: Mapping[str, Any], error: ValueError | OverflowError
 ) -> ShapeError | None:
     """Return the ShapeError to raise for NumPy's `error` about a result that is too large or has too many dimensions.
 
     Return None for any other `error`.
     """
-    if not str(error).startswith(_TOO_LARGE_PREFIXES + _TOO_MANY_DIMS_PREFIXES):
+    if isinstance(error, OverflowError):  # a size does not fit, or a scalar operand, which `core.dispatch` explains
+        sizes = [n for x in attrs.values() for n in (x if isinstance(x, tuple) else (x,)) if isinstance(n, int)]
+        if max(sizes, default=0) <= sys.maxsize:
+            return None
+    elif not str(error).startswith(_TOO_LARGE_PREFIXES + _TOO_MANY_DIMS_PREFIXES):
         return None
     shapes = " and ".join(str(x.shape) for x in inputs if hasattr(x, "shape"))
     attr_text = "".join(f", {name}={x!r}" for name, x in attrs.items())
@@ -61,10 +78,12 @@ def size_error(
     prefix = f"{name if name.isidentifier() else 'a view'}: of shape {shapes}{attr_text} the result would have"
     if str(error).startswith(_TOO_MANY_DIMS_PREFIXES):
         return ShapeError(f"{prefix} more than 64 dimensions, the maximum.")
-    return ShapeError(
-        f"{prefix} 2**63 bytes or more, which overflows the byte count.\n"
-        "  The sizes of a view count too, even next to a size of 0."
-    )
+    return ShapeError(f"{prefix} {TOO_MANY_BYTES}\n  The sizes of a view count too, even next to a size of 0.")
+
+
+def is_size_error(error: ValueError) -> bool:
+    """Return whether NumPy raised `error` for an array of more bytes than a pointer can address."""
+    return str(error).startswith(_TOO_LARGE_PREFIXES)
 
 
 def convert_scalar(name: str, x: Any, dtype: Any) -> float:

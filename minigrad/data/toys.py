@@ -123,7 +123,7 @@ def _sample_points(
         raise ArgumentError(f"{name}: the standard deviation should be finite and non-negative, but got {noise}.")
     counts = [n // classes + (k < n % classes) for k in range(classes)]
     x = np.concatenate([np.stack(curve(k, count), axis=1) for k, count in enumerate(counts)])
-    y = np.repeat(np.arange(classes), counts)
+    y = np.repeat(np.arange(classes, dtype=np.int64), counts)
     generator = Generator(seed)
     order = randperm(n, generator=generator, device="numpy").numpy()
     x = x + noise * randn(n, 2, generator=generator, device="numpy").numpy().astype(float)

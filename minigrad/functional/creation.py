@@ -238,7 +238,7 @@ def arange(
         first, by = int(first), int(by)
     _check_size("arange", device, (count,))
     with convert_memory_errors("arange"):
-        values = np.arange(count) * by + first
+        values = np.arange(count, dtype=np.int64) * by + first
         return _tensor_from_array(values.astype(out_dtype.name), device, requires_grad, "arange")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.limits import TOO_MANY_BYTES, is_size_error
 from minigrad.core.dtypes import DType, as_dtype, dtype_of_scalar, get_default_dtype
 from minigrad.core.errors import DTypeError, OutOfMemoryError, ShapeError, describe_type
 from minigrad.core.storage import to_numpy
@@ -78,10 +79,14 @@ def to_python_scalar(x: Any, func_name: str) -> Any:
 
 @contextmanager
 def convert_memory_errors(func_name: str) -> Iterator[None]:
-    """Context manager that converts NumPy's MemoryError to OutOfMemoryError."""
+    """Context manager that converts NumPy's MemoryError to OutOfMemoryError, and that for its limits to ShapeError."""
     try:
         yield
     except MemoryError as error:
         if isinstance(error, OutOfMemoryError):
             raise
         raise OutOfMemoryError(f"{func_name}: {error}") from None
+    except ValueError as error:
+        if not is_size_error(error):
+            raise
+        raise ShapeError(f"{func_name}: the result would have {TOO_MANY_BYTES}") from None

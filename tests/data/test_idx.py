@@ -47,7 +47,7 @@ def test_unsupported_dtypes_raise(tmp_path):
     with pytest.raises(
         DTypeError, match="IDX does not support dtype int64, only uint8, int8, int16, int32, float32, float64"
     ):
-        write_idx(tmp_path / "a", np.arange(3))
+        write_idx(tmp_path / "a", np.arange(3, dtype=np.int64))
 
 
 HEADER = struct.pack(">HBBI", 0, 8, 1, 10)

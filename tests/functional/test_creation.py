@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -273,9 +274,20 @@ def test_out_of_memory_errors():
     for make in (mg.zeros, mg.empty, mg.rand):
         with pytest.raises(ShapeError, match=r"has 4,611,686,018,427,387,904 elements, "):
             make(2**31, 2**31, device="numpy")
+    is_wide = sys.maxsize > 2**32
+    error, message = (OutOfMemoryError, "Unable to allocate") if is_wide else (ShapeError, ".* too many for any memory")
     for call in (lambda: mg.ones(2**50, device="numpy"), lambda: mg.eye(2**28, device="numpy")):
-        with pytest.raises(OutOfMemoryError, match=r"^(ones|eye): Unable to allocate"):
+        with pytest.raises(error, match=rf"^(ones|eye): {message}"):
             call()
+
+
+def test_sizes_that_only_their_bytes_exceed_the_address_space_raise():
+    count = sys.maxsize // 8 + 1
+    with pytest.raises((ShapeError, OutOfMemoryError)) as caught:
+        mg.zeros(count, dtype=mg.float64, device="numpy")
+    many = f"zeros: shape ({count},) has {count:,} elements, too many for any memory."
+    few = "zeros: the result would have 2**31 bytes or more, which overflows the byte count."
+    assert str(caught.value) == (many if sys.maxsize > 2**32 else few)
 
 
 def test_integer_limits_of_each_dtype():

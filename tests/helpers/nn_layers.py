@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from samples import distinct_floats
+from samples import distinct_floats, with_int64
 
 __all__ = ["CASES", "TESTED_ELSEWHERE", "LayerCase", "case"]
 
@@ -27,7 +27,7 @@ class LayerCase(NamedTuple):
 
 def case(source: str, *inputs: Any, **options: Any) -> LayerCase:
     """Return the case for the layer that `source` constructs, such as "Linear(3, 2)"."""
-    return LayerCase(source, lambda nn: eval(f"nn.{source}", {"nn": nn}), inputs, **options)
+    return LayerCase(source, lambda nn: eval(f"nn.{source}", {"nn": nn}), with_int64(inputs), **options)
 
 
 def class_indices(high: int, *shape: int) -> Any:

@@ -22,7 +22,7 @@ MUTANTS = (
     Mutant(
         "argmax returns the last of tied elements",
         "minigrad/backends/numpy/reduce.py",
-        "return np.argmax(a, axis=dim, keepdims=keepdim)",
+        "return as_indices(np.argmax(a, axis=dim, keepdims=keepdim))",
         "return a.shape[dim] - 1 - np.argmax(np.flip(a, dim), axis=dim, keepdims=keepdim)",
         ("functional/test_reduce.py",),
     ),

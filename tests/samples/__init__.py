@@ -39,7 +39,12 @@ def sample(
     parity: bool = True,
     eps: float = 1e-6,
 ) -> Sample:
-    return Sample(name, call, inputs, differs, kinked, parity, eps)
+    return Sample(name, call, with_int64(inputs), differs, kinked, parity, eps)
+
+
+def with_int64(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Convert arrays of NumPy's default integers, which are as wide as a pointer, to int64, the tensors' default."""
+    return tuple([x.astype(np.int64) if getattr(x, "dtype", None) == np.intp else x for x in inputs])
 
 
 def distinct_floats(*shape: int, low: float = -3.0, high: float = 3.0, seed: int = 0) -> Any:

@@ -49,7 +49,7 @@ def _call_quietly(kernel: Kernel, *inputs: Any, **attrs: Any) -> Any:
         return kernel(*inputs, **attrs) if _is_quiet.get() else quiet_context.run(kernel, *inputs, **attrs)
     except IndexError as error:  # raised by NumPy for an index that only the kernel can check
         raise error if isinstance(error, ShapeError) else ShapeError(f"index out of range: {error}") from None
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         if (shape_error := size_error(kernel, inputs, attrs, error)) is None:
             raise
         raise shape_error from None
@@ -97,7 +97,8 @@ register_device(
 )
 register_raw_types(
     DEVICE,
-    (np.ndarray, *[np.dtype(name).type for name in DTYPES]),
+    # Some types have two names: int64 is NumPy's long or long long, int32 its int or long.
+    (np.ndarray, *{np.dtype(code).type for code in "?Bilqfd" if np.dtype(code).name in DTYPES}),
     run_raw,
     lambda: np.errstate(all="ignore"),
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.numpy.arrays import DEVICE, Array, Shape
+from minigrad.backends.numpy.arrays import DEVICE, Array, Shape, as_indices
 from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
@@ -19,14 +19,14 @@ __all__: list[str] = []
 
 def line_offsets(b: Array, dim: int, shape: Shape) -> Array:
     """Return the flat offsets, in an array of `shape`, of the elements at index `b` along `dim`."""
-    index = list(np.indices(b.shape, sparse=True))
+    index = list(np.indices(b.shape, np.int64, sparse=True))
     index[dim] = b
     return sum(positions * prod(shape[k + 1 :]) for k, positions in enumerate(index))
 
 
 def slice_offsets(b: Array, dim: int, shape: Shape) -> Array:
     """Return the flat offsets of the slices at index `b` along `dim`, in an array of shape (before, index, within)."""
-    before, within = np.arange(prod(shape[:dim])), np.arange(prod(shape[dim + 1 :]))
+    before, within = [np.arange(prod(sizes), dtype=np.int64) for sizes in (shape[:dim], shape[dim + 1 :])]
     return (before[:, None, None] * shape[dim] + b.reshape(-1, 1)) * within.size + within
 
 
@@ -81,11 +81,11 @@ def last(b: Array, *, dim: int | None) -> Array:
     index, axis = (b.reshape(-1), 0) if dim is None else (b, dim)
     shape = (*index.shape[:axis], index.max(initial=-1) + 1, *index.shape[axis + 1 :])
     offsets = line_offsets(index, axis, shape).reshape(-1)
-    positions, last_positions = np.arange(offsets.size), np.empty(prod(shape), np.int64)
+    positions, last_positions = np.arange(offsets.size, dtype=np.int64), np.empty(prod(shape), np.int64)
     last_positions[offsets] = positions
     return (last_positions[offsets] == positions).reshape(b.shape)
 
 
 @kernel("nonzero", DEVICE)
 def nonzero(a: Array) -> Array:
-    return np.argwhere(a)
+    return as_indices(np.argwhere(a))

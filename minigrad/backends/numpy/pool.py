@@ -54,7 +54,7 @@ def make_pool_kernel(is_better: Any) -> Kernel:
 
     def pool(a: Array, *, windows: tuple[tuple[range, ...], ...]) -> tuple[Array, Array]:
         spatial = a.shape[a.ndim - len(windows) :]
-        indices = np.broadcast_to(np.arange(prod(spatial)).reshape(spatial), a.shape)
+        indices = np.broadcast_to(np.arange(prod(spatial), dtype=np.int64).reshape(spatial), a.shape)
         for dim in range(a.ndim - 1, a.ndim - 1 - len(windows), -1):  # columns first, so that the first row wins ties
             dim_windows = windows[dim - a.ndim]
             best, best_indices = [

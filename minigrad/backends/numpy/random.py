@@ -7,11 +7,12 @@ shares no words with sample k of another.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from minigrad.backends.numpy.arrays import DEVICE, Array, Shape
+from minigrad.backends.numpy.arrays import DEVICE, Array, Shape, as_indices
 from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
@@ -80,17 +81,17 @@ def normal(key: int, offset: int, count: int, dtype: Any = "float32") -> Array:
 
 @kernel("random_uniform", DEVICE)
 def random_uniform(*, key: int, offset: int, shape: Shape, dtype: Any) -> Array:
-    return uniform(key, offset, int(np.prod(shape)), dtype.name).reshape(shape)
+    return uniform(key, offset, prod(shape), dtype.name).reshape(shape)
 
 
 @kernel("random_normal", DEVICE)
 def random_normal(*, key: int, offset: int, shape: Shape, dtype: Any) -> Array:
-    return normal(key, offset, int(np.prod(shape)), dtype.name).reshape(shape)
+    return normal(key, offset, prod(shape), dtype.name).reshape(shape)
 
 
 @kernel("random_int", DEVICE)
 def random_int(*, key: int, offset: int, shape: Shape, low: int, high: int, dtype: Any) -> Array:
-    values = bits(key, BITS, offset, int(np.prod(shape)))
+    values = bits(key, BITS, offset, prod(shape))
     if high - low < 2**64:
         values %= np.uint64(high - low)
     return (values.astype(np.int64) + low).astype(dtype.name).reshape(shape)  # int64 addition wraps around correctly
@@ -98,7 +99,7 @@ def random_int(*, key: int, offset: int, shape: Shape, low: int, high: int, dtyp
 
 @kernel("random_permutation", DEVICE)
 def random_permutation(*, key: int, offset: int, count: int) -> Array:
-    return np.argsort(bits(key, BITS, offset, count), kind="stable")
+    return as_indices(np.argsort(bits(key, BITS, offset, count), kind="stable"))
 
 
 @kernel("random_choice", DEVICE)
@@ -119,4 +120,5 @@ def random_choice(a: Array, *, key: int, offset: int, count: int, replacement: b
         ]
         return np.array(rows, dtype=np.int64).reshape(*a.shape[:-1], count)
     times = -np.log1p(-uniform(key, offset, weights.size, "float64")).reshape(weights.shape) / weights
-    return np.argsort(times, axis=1, kind="stable")[:, :count].reshape(*a.shape[:-1], count)
+    order = as_indices(np.argsort(times, axis=1, kind="stable"))
+    return order[:, :count].reshape(*a.shape[:-1], count)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.numpy.arrays import DEVICE, Array, Dims
+from minigrad.backends.numpy.arrays import DEVICE, Array, Dims, as_indices
 from minigrad.core.dispatch import Kernel, kernel
 
 __all__: list[str] = []
@@ -147,23 +147,23 @@ def bool_or_uint8(result: Array, a: Array) -> Array:
 
 @kernel("argmax", DEVICE)
 def argmax(a: Array, *, dim: int, keepdim: bool) -> Array:
-    return np.argmax(a, axis=dim, keepdims=keepdim)
+    return as_indices(np.argmax(a, axis=dim, keepdims=keepdim))
 
 
 @kernel("argmin", DEVICE)
 def argmin(a: Array, *, dim: int, keepdim: bool) -> Array:
-    return np.argmin(a, axis=dim, keepdims=keepdim)
+    return as_indices(np.argmin(a, axis=dim, keepdims=keepdim))
 
 
 @kernel("max", DEVICE)
 def max_along(a: Array, *, dim: int, keepdim: bool) -> tuple[Array, Array]:
-    indices = np.asarray(np.argmax(a, axis=dim, keepdims=keepdim))
+    indices = np.asarray(argmax(a, dim=dim, keepdim=keepdim))
     return pick_along(a, indices, dim=dim, keepdim=keepdim), indices
 
 
 @kernel("min", DEVICE)
 def min_along(a: Array, *, dim: int, keepdim: bool) -> tuple[Array, Array]:
-    indices = np.asarray(np.argmin(a, axis=dim, keepdims=keepdim))
+    indices = np.asarray(argmin(a, dim=dim, keepdim=keepdim))
     return pick_along(a, indices, dim=dim, keepdim=keepdim), indices
 
 

@@ -140,7 +140,9 @@ def as_strided(a: Array, *, own: Shape, size: Shape, stride: Shape, offset: int)
 def as_strided_backward(a: Array, *, shape: Shape, own: Shape, size: Shape, stride: Shape, offset: int) -> Array:
     start, count = memory_span(shape, own)
     memory = np.zeros(count, a.dtype)
-    offsets = strided_view(np.arange(count), size, tuple(by * 8 for by in stride), (start + offset) * 8)
+    positions = np.arange(count)  # as wide as a pointer
+    steps = tuple(by * positions.itemsize for by in stride)
+    offsets = strided_view(positions, size, steps, (start + offset) * positions.itemsize)
     np.add.at(memory, offsets, a)
     return strided_view(memory, shape, tuple(by * a.itemsize for by in own), start * a.itemsize).copy()
 

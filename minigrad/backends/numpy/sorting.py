@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from minigrad.backends.numpy.arrays import DEVICE, Array
+from minigrad.backends.numpy.arrays import DEVICE, Array, as_indices
 from minigrad.core.dispatch import kernel
 
 __all__: list[str] = []
 
 
 def stable_argsort(a: Array, dim: int, descending: bool) -> Array:
-    """Return the indices that sort `a`. For descending order, sort the reversed array and reverse the result."""
+    """Return the int64 indices that sort `a`. For descending order, sort the reversed array and reverse the result."""
     if not descending:
-        return np.argsort(a, axis=dim, kind="stable")
-    return a.shape[dim] - 1 - np.flip(np.argsort(np.flip(a, dim), axis=dim, kind="stable"), dim)
+        return as_indices(np.argsort(a, axis=dim, kind="stable"))
+    return a.shape[dim] - 1 - np.flip(stable_argsort(np.flip(a, dim), dim, False), dim)
 
 
 @kernel("sort", DEVICE)

@@ -90,7 +90,7 @@ def test_line_does_not_depend_on_the_last_digits(noise):
         (np.float32(2.5), "() float32 2.5"),
         (np.zeros((0, 3)), "(0, 3) float64 empty"),
         (np.zeros(3), "(3,) float64 all 0.0"),
-        (np.array([1000, 123456]), "(2,) int64 1000 … 123456, mean 62200.0, std 61200.0 █▁▁▁▁▁▁▁▁▁▁█"),
+        (np.array([1000, 123456], np.int64), "(2,) int64 1000 … 123456, mean 62200.0, std 61200.0 █▁▁▁▁▁▁▁▁▁▁█"),
         (np.array([-0.0]), "(1,) float64 0.0"),
         (np.float64("nan"), "() float64 NaN! 1"),
     ],
