@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import gc
 import os
+import site
 import sys
 import sysconfig
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -19,16 +21,26 @@ from typing import Any
 __all__ = ["EntryWatch", "cache_by_id", "is_user_code", "names_in", "origin"]
 
 _PATHS = sysconfig.get_paths()
-_INSTALLED = tuple({_PATHS[name] + os.sep for name in ("purelib", "platlib")})
-_ENGINE = (
-    str(Path(__file__).parents[2]) + os.sep,
-    *[folder + package + os.sep for folder in _INSTALLED for package in ("numpy", "taichi")],
+
+
+def _folders(*paths: str | None) -> tuple[str, ...]:
+    return tuple({path + os.sep for path in paths if path})
+
+
+# Debian's packages, and those of one user, have folders of their own.
+_INSTALLED = _folders(
+    *[_PATHS[name] for name in ("purelib", "platlib")], *site.getsitepackages(), site.getusersitepackages()
+)
+_SPECS = [find_spec(package) for package in ("numpy", "taichi")]
+_ENGINE = _folders(
+    str(Path(__file__).parents[2]), *[os.path.dirname(spec.origin) for spec in _SPECS if spec and spec.origin]
 )
 _TOOLS = (  # packages that also run code in notebooks and tests, and whose state changes frequently
     "IPython", "_pytest", "coverage", "debugpy", "hypothesis", "ipykernel", "ipywidgets", "jupyter_client",
     "matplotlib", "pytest", "tornado", "tqdm", "traitlets", "zmq",
 )  # fmt: skip
-_STANDARD = tuple({_PATHS[name] + os.sep for name in ("stdlib", "platstdlib")})
+# Pyodide's standard library is an archive, which sysconfig does not name.
+_STANDARD = _folders(*[_PATHS[name] for name in ("stdlib", "platstdlib")], os.path.dirname(os.__file__))
 _TOOL_FOLDERS = tuple([folder + package + os.sep for folder in _INSTALLED for package in _TOOLS])
 
 # Maps the name of an impure C function to its module, or to the module of its type.
