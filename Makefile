@@ -153,17 +153,17 @@ clean:  ## remove .venv and everything else made here
 	rm -rf $(VENV) dist viz/frontend/node_modules book/_build site tour.html .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name .git -prune -o \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 
-# Takes $(PYTHON), or the first interpreter that is 3.11 to 3.13. Each is asked: a name on PATH may be a shim for nothing.
+# Takes $(PYTHON), or the first interpreter that is 3.11 or newer. Each is asked: a name on PATH may be a shim for nothing.
 $(PY):
-	@for python in $(or $(PYTHON),python3 python3.13 python3.12 python3.11); do \
-	    "$$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null || continue; \
+	@for python in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
+	    "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
 	    if "$$python" -c 'import ensurepip, venv' 2>/dev/null; then \
 	        echo "Making $(VENV) with $$("$$python" --version)"; \
 	        exec "$$python" -m venv --clear $(VENV); \
 	    fi; \
 	    echo "$$python cannot make a virtual environment (on Debian: apt-get install python3-venv)." >&2; \
 	done; \
-	echo "minigrad needs Python 3.11, 3.12 or 3.13; $(or $(PYTHON),python3) is $$($(or $(PYTHON),python3) --version 2>&1)." >&2; \
+	echo "minigrad needs Python 3.11 or newer; $(or $(PYTHON),python3) is $$($(or $(PYTHON),python3) --version 2>&1)." >&2; \
 	echo "Install one, or name it: make $(firstword $(MAKECMDGOALS)) PYTHON=/path/to/python3.12" >&2; \
 	exit 2
 

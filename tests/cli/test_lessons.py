@@ -149,7 +149,7 @@ def test_doctor_lists_installed_packages(run):
     code, out, err = run("doctor")
     assert (code, err) == (0, "")
     lines = [line.strip() for line in out.splitlines()]
-    assert re.match(r"minigrad 0\.1\.0, Python 3\.1[123]\.", lines[0])
+    assert re.match(r"minigrad 0\.1\.0, Python 3\.1[1-9]\.", lines[0])
     for name in ("NumPy", "device numpy", "matplotlib", "JupyterLab", "anywidget", "ipywidgets", "the player"):
         assert any(re.match(rf"ok +{name}", line) for line in lines), name
     assert any(re.match(r"(ok|no) +device cuda", line) for line in lines) == any("ok      Taichi" in x for x in lines)
