@@ -19,11 +19,16 @@ from schedule import ByModule, long_modules_first
 __all__ = ["chrome", "page", "spare", "watched"]
 
 if is_available("hypothesis"):
-    from hypothesis import HealthCheck, settings
+    from hypothesis import HealthCheck, given, settings
+    from hypothesis.strategies import none
 
     # The same examples on every run, whatever the machine's speed.
     settings.register_profile("minigrad", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("minigrad")
+
+    @given(none())
+    def start_hypothesis(_):
+        """Make Hypothesis create its generator, and look for what refers to it, which `gc.freeze` would hide."""
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +51,7 @@ def on_cpu():
 @pytest.fixture
 def compiled_on_cpu(request):
     """Set the default device to ``cpu``, and skip the test unless Taichi's kernels compute there."""
-    needs("NumPy-accessible memory")
+    needs("taichi", "NumPy-accessible memory")
     request.getfixturevalue("on_cpu")
 
 
@@ -104,6 +109,8 @@ def pytest_configure(config):
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish():
     """Exclude the 700,000 objects of collected tests from garbage collection: it would take 8 s on a slow machine."""
+    if is_available("hypothesis"):
+        start_hypothesis()
     gc.freeze()
     gc.enable()
 

@@ -110,9 +110,8 @@ def set_pool_limit(size: int, device: str | None = None) -> None:
     if not hasattr(size, "__index__") or size < 0:
         raise ArgumentError(f"set_pool_limit: expected a nonnegative number of bytes, but got {size!r}.")
     if device is not None and get_pool(device) is None:
-        raise ArgumentError(
-            f"set_pool_limit: the device {device!r} has no memory pool; {', '.join(pooled_devices())} have one."
-        )
+        others = f"; {', '.join(pooled_devices())} have one." if pooled_devices() else ", nor has any other."
+        raise ArgumentError(f"set_pool_limit: the device {device!r} has no memory pool{others}")
     for pool in map(get_pool, pooled_devices() if device is None else [device]):
         pool.limit = size
         if pool.free_bytes > size:

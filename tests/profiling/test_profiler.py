@@ -15,7 +15,7 @@ import pytest
 import minigrad as mg
 import parity
 from cases import merge_cases
-from needs import needs
+from needs import is_available, needs
 from samples import all_samples
 
 needs("taichi")
@@ -271,3 +271,7 @@ def test_the_limit_of_a_pool_must_be_an_integer():
         mg.errors.ArgumentError, match="set_pool_limit: expected a nonnegative number of bytes, but got 'big'"
     ):
         mg.set_pool_limit("big")
+    others = "; cpu, cuda, vulkan, metal have one" if is_available("taichi") else ", nor has any other"
+    message = f"^set_pool_limit: the device 'tpu' has no memory pool{others}"
+    with pytest.raises(mg.errors.ArgumentError, match=message):
+        mg.set_pool_limit(10, "tpu")

@@ -124,6 +124,7 @@ def test_step_on_numpy_has_phases_but_no_kernels():
     assert trace.execution in draw(update).text()
 
 
+@pytest.mark.needs("taichi")
 def test_values_still_in_memory_are_shown():
     update = trained_step(20)
     trace = to_trace(update)
@@ -137,6 +138,7 @@ def test_values_still_in_memory_are_shown():
     assert trace.tensors[nodes_of_op(trace, "relu")[0]].array is None
 
 
+@pytest.mark.needs("taichi")
 def test_pictures_show_shapes_and_how_the_step_is_run():
     update = trained_step(20)
     drawing = draw(update)
@@ -149,6 +151,7 @@ def test_pictures_show_shapes_and_how_the_step_is_run():
     assert "data not kept" not in to_graphviz(update).source
 
 
+@pytest.mark.needs("taichi")
 def test_player_of_a_step_starts_before_the_first_call():
     player = step(trained_step(20))
     assert (player.position, player.expanded) == (0, [0, 1, 2])
@@ -236,7 +239,7 @@ def loss_step():
     ],
 )
 def test_kernels_and_phases_are_titled_by_what_they_compute(build, titles):
-    needs("taichi")
+    needs("taichi", "compiled kernels")
     mg.manual_seed(0)
     trace = to_trace(build())
     assert {name for name, _, outer in block_rows(trace) if not outer} == titles
