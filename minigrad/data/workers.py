@@ -26,9 +26,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from multiprocessing import get_context
-from multiprocessing.connection import Connection, wait
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +36,9 @@ from minigrad.core.errors import ArgumentError
 from minigrad.core.tensor import Tensor
 from minigrad.data.dataset import fetch_sample, fetch_samples
 from minigrad.functional.creation import tensor
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 __all__ = [
     "LoaderJob",
@@ -222,6 +223,8 @@ class _Worker:
     """A worker process with its task pipe and result pipe."""
 
     def __init__(self, worker_id: int, count: int, payload: bytes) -> None:
+        from multiprocessing import get_context  # imported lazily: Pyodide need not have all of it
+
         context = get_context("spawn")
         task_reader, self.tasks = context.Pipe(duplex=False)
         self.results, result_writer = context.Pipe(duplex=False)
@@ -244,6 +247,8 @@ class _Worker:
             self._raise_exited()
 
     def receive(self, timeout: float) -> tuple[Any, ...]:
+        from multiprocessing.connection import wait
+
         if not wait([self.results, self.process.sentinel], timeout or None):
             raise RuntimeError(
                 f"DataLoader timed out after {timeout} seconds while waiting for worker {self.worker_id}."
@@ -281,6 +286,8 @@ class WorkerPool:
     """
 
     def __init__(self, job: LoaderJob, count: int, prefetch: int, timeout: float) -> None:
+        if sys.platform in ("emscripten", "wasi"):
+            raise ArgumentError(f"DataLoader: num_workers={count}, but a page starts no processes: set num_workers=0.")
         try:
             payload = _serialize(tuple(job))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
