@@ -346,7 +346,7 @@ def test_unpickling_from_an_unavailable_device_uses_the_default(monkeypatch):
     from minigrad.core import storage
     from minigrad.functional import interop
 
-    unavailable = storage.get_allocator("metal")._replace(is_available=lambda: False)
+    unavailable = storage.get_allocator("numpy")._replace(is_available=lambda: False)
     monkeypatch.setitem(storage._allocators, "metal", unavailable)
     x = interop._unpickled(np.ones(2, np.float32), "metal", False)
     assert (x.device, x.tolist()) == (mg.get_default_device(), [1.0, 1.0])

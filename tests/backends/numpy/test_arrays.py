@@ -83,7 +83,7 @@ def test_random_indices_are_int64(pointers_of_32_bits):
 
 def test_random_shapes_are_multiplied_exactly(pointers_of_32_bits):
     """The number of elements of a shape used to overflow into a positive number, which then was the number drawn."""
-    with pytest.raises((mg.errors.OutOfMemoryError, mg.errors.ShapeError), match="memory|Unable to allocate"):
+    with pytest.raises((mg.errors.OutOfMemoryError, mg.errors.ShapeError), match=r"memory|Unable to allocate"):
         mg.rand(2**16, 2**16, 2**16, device="numpy")
 
 
