@@ -15,9 +15,9 @@ from minigrad.cli import lessons
 from minigrad.cli.errors import CommandError
 from minigrad.core.errors import printable
 from minigrad.core.grad_mode import scope
-from minigrad.core.packages import import_progress_bar
 from minigrad.core.value import Value
 from minigrad.nn.scalar import MLP, cross_entropy
+from minigrad.utils.progress import import_progress_bar
 
 __all__ = ["tour"]
 

@@ -19,7 +19,6 @@ __all__ = [
     "explain_error",
     "explain_import_errors",
     "import_package",
-    "import_progress_bar",
     "incompatibility",
 ]
 
@@ -75,21 +74,6 @@ def import_package(name: str, caller: str, alternative: str = "") -> Any:
         import_module(root)
         check_package(root, caller, alternative)
         return import_module(name)
-
-
-def import_progress_bar(module: str, caller: str, alternative: str = "") -> Any:
-    """Return the class ``tqdm`` of `module`, a module of tqdm, without its monitor thread: Pyodide has no threads.
-
-    The monitor redraws a bar whose steps became slower than tqdm predicted; with ``miniters=1`` it predicts nothing.
-    """
-
-    class ProgressBar(import_package(module, caller, alternative).tqdm):  # type: ignore[misc]
-        monitor_interval = 0
-
-        def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__(*args, miniters=1, **options)
-
-    return ProgressBar
 
 
 def check_package(name: str, caller: str = "minigrad", alternative: str = "") -> None:

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from minigrad.core.errors import printable
-from minigrad.core.packages import import_progress_bar
+from minigrad.utils.progress import import_progress_bar
 
 __all__ = ["ProgressBar"]
 
