@@ -9,7 +9,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test nightly minutes mutants check lint tools frontend screenshots stubs muladd table platforms torch opinfo corpus notebooks pictures examples lab bench bench-viewer bench-book book site lite clean
+.PHONY: help tour test nightly minutes mutants i386 py314 check lint tools frontend screenshots stubs muladd table platforms torch opinfo corpus notebooks pictures examples lab bench bench-viewer bench-book book site lite clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -44,7 +44,7 @@ PYTEST := $(PY) -m pytest --numprocesses 2 --dist loadscope
 NBVAL  := --nbval --nbval-sanitize-with notebooks/sanitize.cfg
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 tour: $(BASE)  ## train a network on Iris and draw how it learned
 	@$(VENV)/bin/minigrad tour $(ARGS)
@@ -60,6 +60,12 @@ minutes: $(DEV) $(TOOLS)  ## every test, and where the minutes go, into tests/mi
 
 mutants: $(DEV) $(TOOLS)  ## plant faults one by one, and see that a test notices each
 	@PYTHONPATH=tests:tests/helpers $(PY) -m mutants $(ARGS)
+
+i386:  ## the tests of NumPy's kernels with 32-bit NumPy, as in a page: in a chroot, which takes root and debootstrap
+	@.ci/platforms i386 .platforms/i386 $(ARGS)
+
+py314:  ## the same on CPython 3.14, for which there is no Taichi
+	@.ci/platforms python3.14 .platforms/python3.14 $(ARGS)
 
 check: lint $(TOOLS)  ## lint, the tests of the floor, and those of what changed: for every day
 	@$(PYTEST) -m "not slow" $$($(PY) tests/helpers/affected_tests.py) $(ARGS)
@@ -151,6 +157,7 @@ lite: $(BASE)-lite $(TOOLS)  ## the lessons in a web page, into book/_build/lite
 
 clean:  ## remove .venv and everything else made here
 	rm -rf $(VENV) dist viz/frontend/node_modules book/_build site tour.html .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .platforms dist viz/frontend/node_modules book/_build tour.html .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name .git -prune -o \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 
 # Takes $(PYTHON), or the first interpreter that is 3.11 or newer. Each is asked: a name on PATH may be a shim for nothing.
