@@ -4,11 +4,13 @@ import functools
 import gc
 import os
 import random
+import site
 import sys
 import time
 import uuid
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from minigrad.compiler.jit.watch import EntryWatch, is_user_code, names_in, origin
@@ -82,6 +84,9 @@ def test_the_previous_profile_function_is_restored():
 def test_origin_of_code():
     files = [os.__file__, pytest.__file__, str(Path(pytest.__file__).parents[1] / "other" / "rooms.py"), __file__]
     assert list(map(origin, files)) == ["standard", "standard", "installed", "user"]
+    assert origin(np.__file__) == "engine"
+    for folder in (*site.getsitepackages(), site.getusersitepackages()):  # Debian has several
+        assert [origin(os.path.join(folder, name, "a.py")) for name in ("rooms", "tqdm")] == ["installed", "standard"]
     assert is_user_code(helper.__code__, globals())
     assert not is_user_code(os.getenv.__code__, vars(os))
     compiled = compile("1", "<string>", "exec")
