@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module, invalidate_caches
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec
 from types import ModuleType
 
 __all__ = ["PyodideFinder", "install"]
@@ -22,18 +23,28 @@ class PyodideFinder:
     Integration; in others the module stays missing.
     """
 
-    @staticmethod
-    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def __init__(self) -> None:
+        self._ffi, self._pyodide = import_module("pyodide.ffi"), import_module("pyodide_js")
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         """Load the package that has a module, if there is one, and return the module's spec."""
-        ffi = import_module("pyodide.ffi")
-        if path is not None or not ffi.can_run_sync():
+        if path is not None or not self._ffi.can_run_sync():
             return None
-        ffi.run_sync(import_module("pyodide_js").loadPackagesFromImports(f"import {name}"))
+        self._ffi.run_sync(self._pyodide.loadPackagesFromImports(f"import {name}"))
         invalidate_caches()
         return PathFinder.find_spec(name)
 
 
 def install() -> None:
-    """Append the finder to `sys.meta_path`, once."""
-    if PyodideFinder not in sys.meta_path:
-        sys.meta_path.append(PyodideFinder)
+    """Append the finder to `sys.meta_path`, and let tqdm start no thread and display its bars as widgets in notebooks.
+
+    Pyodide has no threads, and tqdm recognises a notebook by a setting that the kernel of a page does not have.
+    """
+    if find_spec("pyodide_js") is None:
+        return
+    sys.meta_path.append(PyodideFinder())
+    import_module("tqdm").tqdm.monitor_interval = 0
+    if (shell := import_module("IPython").get_ipython() if "IPython" in sys.modules else None) is not None:
+        shell.config.setdefault("IPKernelApp", {})

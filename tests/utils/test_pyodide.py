@@ -1,12 +1,13 @@
 """The import hook of web pages, with stand-ins for Pyodide's modules."""
 
+import os
 import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
 
-from minigrad.utils.pyodide import PyodideFinder, install
+from minigrad.utils.pyodide import PyodideFinder
 
 
 @pytest.fixture
@@ -19,14 +20,12 @@ def pyodide(monkeypatch, tmp_path):
         if code == "import lazily_loaded":
             (tmp_path / "lazily_loaded.py").write_text("answer = 42\n")
 
-    waits = SimpleNamespace(calls=calls, can_run_sync=lambda: True, run_sync=lambda result: result)
-    monkeypatch.setitem(sys.modules, "pyodide.ffi", waits)
+    pyodide = SimpleNamespace(calls=calls, can_run_sync=lambda: True, run_sync=lambda result: result)
+    monkeypatch.setitem(sys.modules, "pyodide.ffi", pyodide)
     monkeypatch.setitem(sys.modules, "pyodide_js", SimpleNamespace(loadPackagesFromImports=load))
-    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, PyodideFinder()])
     monkeypatch.syspath_prepend(tmp_path)
-    install()
-    install()
-    yield waits
+    yield pyodide
     sys.modules.pop("lazily_loaded", None)
 
 
@@ -35,7 +34,6 @@ def test_a_package_is_loaded_when_a_module_of_it_is_first_imported(pyodide):
 
     assert lazily_loaded.answer == 42
     assert pyodide.calls == ["import lazily_loaded"]
-    assert sys.meta_path.count(PyodideFinder) == 1
 
 
 def test_a_module_that_no_package_has_stays_missing(pyodide):
@@ -57,9 +55,23 @@ def test_nothing_is_loaded_where_python_cannot_wait(pyodide):
     assert pyodide.calls == []
 
 
-def test_minigrad_installs_the_hook_only_in_a_page():
-    code = "import sys; sys.platform = {!r}; import minigrad; print([str(finder) for finder in sys.meta_path])"
-    for platform, expected in (("emscripten", True), ("linux", False)):
-        command = [sys.executable, "-c", code.format(platform)]
-        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        assert ("PyodideFinder" in printed) is expected
+def test_minigrad_installs_the_hook_only_in_a_page(tmp_path):
+    (tmp_path / "pyodide").mkdir()
+    (tmp_path / "pyodide_js.py").touch()
+    (tmp_path / "pyodide" / "ffi.py").write_text("def can_run_sync(): return False\n")
+    code = """if True:
+        import sys
+        sys.platform = sys.argv[1]
+        import minigrad
+        import tqdm
+        print(any("Pyodide" in str(finder) for finder in sys.meta_path), tqdm.tqdm.monitor_interval)
+    """
+    for platform, path, expected in (
+        ("emscripten", tmp_path, "True 0"),
+        ("emscripten", "", "False 10"),
+        ("linux", tmp_path, "False 10"),
+    ):
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join((str(path), os.environ.get("PYTHONPATH", "")))}
+        command = [sys.executable, "-c", code, platform]
+        printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        assert printed.strip() == expected
