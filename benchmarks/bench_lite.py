@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 
 from browser import FLAGS  # noqa: E402
 from lab import RUN_ALL_CELLS  # noqa: E402
-from lite import Site  # noqa: E402
+from lite import NOTEBOOK_IS_READY, Site  # noqa: E402
 from needs import chromium  # noqa: E402
 
 LESSON = "01_one_neuron"
@@ -67,6 +67,22 @@ def visit(playwright: Any, profile: str, site: Site) -> tuple[list[float], int]:
     return times, sum(size for _, size in site.sent)
 
 
+def lesson_seconds(playwright: Any, site: Site) -> dict[str, float]:
+    """Return the seconds that all cells of a lesson take once Python has started, for the lessons without NumPy."""
+    browser, seconds = playwright.chromium.launch(executable_path=chromium(), args=FLAGS), {}
+    for path in sorted((ROOT / "notebooks").glob("0[1-5]_*.ipynb")):
+        page = browser.new_page()
+        page.goto(site.lesson(path.stem))
+        page.wait_for_function(NOTEBOOK_IS_READY, timeout=120_000)
+        start = time.perf_counter()
+        page.evaluate(RUN_ALL_CELLS)
+        page.wait_for_function("() => window.ended !== null", timeout=120_000)
+        seconds[path.stem] = time.perf_counter() - start
+        page.close()
+    browser.close()
+    return seconds
+
+
 def main() -> int:
     from playwright.sync_api import sync_playwright
 
@@ -80,12 +96,16 @@ def main() -> int:
                     seconds, size = visit(playwright, profile, site)
                     times[name].append(seconds)
                     downloads[name].append(size)
+        lessons = lesson_seconds(playwright, site)
     medians = {name: [statistics.median(part) for part in zip(*rounds, strict=True)] for name, rounds in times.items()}
     print(f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, {rounds} rounds\n")
     print("| seconds from the click until | first visit | next visit |\n| --- | ---: | ---: |")
     for part, cold, warm in zip(PARTS, *medians.values(), strict=True):
         print(f"| {part} | {cold:.1f} | {warm:.1f} |")
     print(f"| MB downloaded | {max(downloads['cold']) / 1e6:.1f} | {max(downloads['warm']) / 1e6:.1f} |")
+    print("\n| all cells of the lesson | seconds |\n| --- | ---: |")
+    for name, seconds in lessons.items():
+        print(f"| {name} | {seconds:.1f} |")
     is_slow = any(medians[name][-1] > limit for name, limit in LIMITS.items())
     return int(is_slow or max(downloads["cold"]) > MAX_DOWNLOAD)
 

@@ -50,6 +50,19 @@ LEFT_OUT = re.compile(
 )
 """Files of the wheel that a page cannot use: it has no Taichi, PyTorch or shell, and the lessons lie beside it."""
 
+STARTUP = """
+import sys
+import minigrad as mg
+from minigrad import lessons
+from minigrad_viz import Plot, draw, step
+
+y = mg.Value(2.0, "a").tanh()
+y.backward()
+step(y), draw(y)._repr_mimebundle_(), Plot().line([0, 1], [0, 1])._repr_mimebundle_()
+print(*(name.replace(".", "/") for name in sys.modules if name.startswith("minigrad")))
+"""
+"""Prints the modules of minigrad that every lesson imports."""
+
 
 def read_metadata(wheel: Path) -> tuple[Message, list[str]]:
     """Return the metadata of a wheel, and the modules and packages at its top level."""
@@ -160,6 +173,37 @@ def compile_archives(archives: list[Path], folder: Path) -> None:
         )
 
 
+def collect_startup_modules(own: Path, folder: Path) -> Path:
+    """Write a wheel with the modules of minigrad that every lesson imports, and return its path.
+
+    Compiled, it is unpacked over minigrad's own wheel, whose modules stay readable source code.
+    """
+    command = [sys.executable, "-c", STARTUP]
+    imported = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    metadata, _ = read_metadata(own)
+    wheel = folder / own.name.replace("-", "_bytecode-", 1)
+    name, version = f"{metadata['Name']}-bytecode", metadata["Version"]
+    with zipfile.ZipFile(own) as files, zipfile.ZipFile(wheel, "w") as startup:
+        for path in (path for module in imported for path in (f"{module}.py", f"{module}/__init__.py")):
+            if path in files.namelist():
+                startup.writestr(path, files.read(path))
+        info = f"{name.replace('-', '_')}-{version}.dist-info"
+        startup.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        startup.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+    return wheel
+
+
+def move_into_caches(wheel: Path, python: str) -> None:
+    """Rename the bytecode in a wheel, ``x.pyc``, so that Python finds it beside the source, ``__pycache__/x.….pyc``."""
+    tag = f"cpython-{''.join(python.split('.')[:2])}"
+    with zipfile.ZipFile(wheel) as files:
+        contents = {name: files.read(name) for name in files.namelist()}
+    with zipfile.ZipFile(wheel, "w") as renamed:
+        for name, content in contents.items():
+            name = re.sub(r"([^/]+)\.pyc$", rf"__pycache__/\1.{tag}.pyc", name)
+            renamed.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED, 9)
+
+
 @contextmanager
 def open_distribution(distribution: str) -> Iterator[Path]:
     """Yield a folder with the files of a distribution that is a folder, or the archive of a release."""
@@ -214,15 +258,20 @@ def required_packages(available: dict[str, Any], present: dict[str, Any]) -> lis
 def build_pyodide(folder: Path, cache: Path, distribution: str) -> None:
     """Write Pyodide, the packages of a page and their lock file to a folder."""
     lock = json.loads((PYODIDE / LOCK).read_text(encoding="utf-8"))
+    python = lock["info"]["python"]
     with TemporaryDirectory() as temporary:
         own = build_own_wheel(Path(temporary))
         wheels = collect_wheels(own, lock, cache)
+        startup = collect_startup_modules(own, Path(temporary))
         shutil.copy(own, folder)
-        compile_archives([PYODIDE / "python_stdlib.zip", *(wheel for wheel in wheels.values() if wheel != own)], folder)
+        others = [wheel for wheel in wheels.values() if wheel != own]
+        compile_archives([PYODIDE / "python_stdlib.zip", startup, *others], folder)
+        move_into_caches(folder / startup.name, python)
+        wheels[f"{canonicalize_name(read_metadata(own)[0]['Name'])}-bytecode"] = startup
     for name in CORE_FILES:
         if not (folder / name).exists():
             shutil.copy(PYODIDE / name, folder)
-    packages = {name: lock_entry(folder / wheel.name, lock["info"]["python"]) for name, wheel in wheels.items()}
+    packages = {name: lock_entry(folder / wheel.name, python) for name, wheel in wheels.items()}
     if distribution:
         add_distribution(packages, lock["packages"], distribution, folder)
     (folder / LOCK).write_text(json.dumps(lock | {"packages": packages}), encoding="utf-8")

@@ -4,6 +4,7 @@ import hashlib
 import importlib.util
 import json
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,36 @@ def test_a_damaged_distribution_is_reported(lite, distribution, tmp_path):
 def test_versions_are_those_of_the_constraints(lite):
     assert lite.pinned_versions()["anywidget"] == "0.11.0"
     assert lite.pinned_versions()["ipython-pygments-lexers"]
+
+
+def test_bytecode_lies_beside_the_source_of_its_module(lite, tmp_path):
+    wheel = tmp_path / "a_bytecode-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as files:
+        files.writestr("a/__init__.pyc", b"one")
+        files.writestr("a/b/module.pyc", b"two")
+        files.writestr("a_bytecode-1.0.dist-info/METADATA", "Name: a-bytecode\n")
+    lite.move_into_caches(wheel, "3.14.2")
+    with zipfile.ZipFile(wheel) as files:
+        assert {name: files.read(name) for name in files.namelist()} == {
+            "a/__pycache__/__init__.cpython-314.pyc": b"one",
+            "a/b/__pycache__/module.cpython-314.pyc": b"two",
+            "a_bytecode-1.0.dist-info/METADATA": b"Name: a-bytecode\n",
+        }
+
+
+def test_the_startup_modules_are_those_that_the_player_imports(lite, tmp_path):
+    own = tmp_path / "seegrad-0.1.0-py3-none-any.whl"
+    names = [
+        "minigrad/__init__.py",
+        "minigrad/core/value.py",
+        "minigrad_viz/widget/player.py",
+        "minigrad/core/tensor.py",
+    ]
+    with zipfile.ZipFile(own, "w") as files:
+        for name in names:
+            files.writestr(name, "")
+        files.writestr("seegrad-0.1.0.dist-info/METADATA", "Name: seegrad\nVersion: 0.1.0\n")
+    wheel = lite.collect_startup_modules(own, tmp_path)
+    assert wheel.name == "seegrad_bytecode-0.1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as files:
+        assert sorted(name for name in files.namelist() if name.endswith(".py")) == sorted(names[:3])  # no tensors

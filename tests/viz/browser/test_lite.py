@@ -10,7 +10,7 @@ from firefox import Firefox
 from lab import FIND_FAULTS, RUN_ALL_CELLS
 from lite import COMMAND_TIMEOUT, NOTEBOOK_IS_READY, ROOT, Site, add_package, build
 
-LESSONS = [path.stem for path in sorted((ROOT / "notebooks").glob("0[1-4]_*.ipynb"))]
+LESSONS = [path.stem for path in sorted((ROOT / "notebooks").glob("0[1-5]_*.ipynb"))]
 MAX_SITE, MAX_VISIT, MAX_WHEEL = 100e6, 22e6, 1.3e6  # bytes
 HAS_ENDED = "() => window.ended !== null"
 pytestmark = pytest.mark.slow
