@@ -44,7 +44,7 @@
       ...{ class: "live-handle", role: "separator", tabindex: 0, "aria-orientation": "vertical" },
       ...{ "aria-label": "Width of the live notebook", "aria-valuemin": NARROWEST, "aria-valuemax": WIDEST },
     });
-    const hint = create("span", { class: "live-hint" }, "The first start takes about 20 seconds.");
+    const hint = create("span", { class: "live-hint" }, "The first start takes 10 to 20 seconds.");
     const tab = create("a", { href: link.href, target: "_blank" }, "New tab");
     const button = create("button", { type: "button" }, "Close");
     const frame = create("iframe", { title: `Live notebook: ${title}`, src: link.href });

@@ -184,15 +184,19 @@ def _reason(error: BaseException) -> str:
 def _missing_package_error(
     caller: str, problem: str, name: str, *, reinstall: bool = False, alternative: str = ""
 ) -> MissingPackageError:
-    """Return a MissingPackageError. With `reinstall`, it suggests a tested version, as the installed one is broken."""
+    """Return a MissingPackageError. With `reinstall`, it suggests a tested version, as the installed one is broken.
+
+    In a web page, which has no pip, it says that packages come with the site.
+    """
     requirement = f"; minigrad requires {_range(name, True)}" if reinstall else ""
     extra = PACKAGES[name].extra
     command = f'pip install --force-reinstall "{_range(name, True)}"' if reinstall else f'pip install "{_range(name)}"'
     if extra:
         command = f"pip install 'seegrad[{extra}]'" + (f' "{_range(name, True)}"' if reinstall else "")
-    return MissingPackageError(
-        f"{caller}: {problem}{requirement}.\n  Run: {command}{alternative or PACKAGES[name].alternative}"
-    )
+    advice = f"Run: {command}{alternative or PACKAGES[name].alternative}"
+    if sys.platform == "emscripten":
+        advice = f"In a cell of its own, run: import {name}\n  It fails if the site was built without the package."
+    return MissingPackageError(f"{caller}: {problem}{requirement}.\n  {advice}")
 
 
 def _range(name: str, tested: bool = False) -> str:

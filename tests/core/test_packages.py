@@ -252,6 +252,14 @@ def test_the_error_names_the_package_the_versions_and_the_command(case):
     assert outputs.endswith(f"minigrad.core.errors.MissingPackageError: {message}.\n  Run: {command}\n"), outputs
 
 
+def test_in_a_page_the_error_says_that_packages_come_with_the_site():
+    outputs = ended(f"{BROKEN}missing('graphviz')\nsys.platform = 'emscripten'\n{DRAWN}")
+    assert outputs.endswith(
+        "MissingPackageError: to_graphviz: the package graphviz is not installed.\n"
+        "  In a cell of its own, run: import graphviz\n  It fails if the site was built without the package.\n"
+    ), outputs
+
+
 def test_version_ranges_match_pyproject_and_constraints():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = {item.extra for item in PACKAGES.values() if item.extra}
