@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, metadata, requires
 from itertools import groupby
 from typing import NamedTuple
 
+from minigrad.backends.devices import GPUS
 from minigrad.cli.errors import CommandError
 
 __all__ = ["PLATFORMS", "PYTHONS", "Platform", "platform_table", "tabulate"]
@@ -25,6 +26,8 @@ HEAD = (
     "tested",
 )
 NOT_TESTED = "no"
+GPUS_OF_APPLE = ("metal",)
+OTHER_GPUS = tuple(name for name in GPUS if name not in GPUS_OF_APPLE)
 
 
 class Platform(NamedTuple):
@@ -49,7 +52,7 @@ PLATFORMS = (
         "Linux x86-64",
         "linux",
         "x86_64",
-        ("cuda", "vulkan"),
+        OTHER_GPUS,
         tested=(
             ("3.11", "every test"),
             ("3.12", "quick tests"),
@@ -59,9 +62,9 @@ PLATFORMS = (
     ),
     Platform("Linux ARM64", "linux", "aarch64"),
     Platform("Linux, 32 bits", "linux", "i686", without_wheels=("numpy", "ray"), tested=(("3.14", "quick tests"),)),
-    Platform("macOS, Apple silicon", "darwin", "arm64", ("metal",)),
+    Platform("macOS, Apple silicon", "darwin", "arm64", GPUS_OF_APPLE),
     Platform("macOS, Intel", "darwin", "x86_64", without_wheels=("ray",)),
-    Platform("Windows x86-64", "win32", "AMD64", ("cuda", "vulkan")),
+    Platform("Windows x86-64", "win32", "AMD64", OTHER_GPUS),
     Platform(
         "web page (Pyodide)",
         "emscripten",
