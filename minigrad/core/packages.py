@@ -189,13 +189,14 @@ def _missing_package_error(
     In a web page, which has no pip, it says that packages come with the site.
     """
     requirement = f"; minigrad requires {_range(name, True)}" if reinstall else ""
-    extra = PACKAGES[name].extra
     command = f'pip install --force-reinstall "{_range(name, True)}"' if reinstall else f'pip install "{_range(name)}"'
-    if extra:
+    if extra := PACKAGES[name].extra:
         command = f"pip install 'seegrad[{extra}]'" + (f' "{_range(name, True)}"' if reinstall else "")
-    advice = f"Run: {command}{alternative or PACKAGES[name].alternative}"
-    if sys.platform == "emscripten":
-        advice = f"In a cell of its own, run: import {name}\n  It fails if the site was built without the package."
+    advice = (
+        f"In a cell of its own, run: import {name}\n  It fails if the site was built without the package."
+        if sys.platform == "emscripten"
+        else f"Run: {command}{alternative or PACKAGES[name].alternative}"
+    )
     return MissingPackageError(f"{caller}: {problem}{requirement}.\n  {advice}")
 
 
