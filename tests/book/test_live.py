@@ -1,6 +1,7 @@
 """The first screen of the home page, and live lessons beside their text, in Chromium; the live site is a stub."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -81,10 +82,14 @@ def test_each_lesson_has_a_button_or_a_reason():
     assert LESSONS.keys() <= NOT_LIVE.keys()  # those that need other packages
     for name, path in NOTEBOOKS.items():
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+        sources = {kind: [] for kind in ("code", "markdown")}
+        for cell in cells:
+            sources[cell["cell_type"]].append("".join(cell["source"]))
+        explanation = NOT_LIVE.get(name[:2]) or "\n".join(sources["markdown"][:2])  # or at the top of the lesson
         for package, word in {"taichi": "Taichi", "torch": "PyTorch", "ray": "Ray"}.items():
-            if f"import {package}" in code:
-                assert word in NOT_LIVE[name[:2]], f"lesson {name} imports {package}"
+            if f"import {package}" in "\n".join(sources["code"]):
+                assert word in explanation, f"lesson {name} imports {package}"
+                assert re.search(r"web\s+page|browsers", explanation)
 
 
 def test_a_lesson_that_is_not_live_says_why(live_site):

@@ -163,6 +163,11 @@ NEEDS = {
     ),
     "fcntl": Requirement(partial(_installed, "fcntl"), "a POSIX system", is_machine_specific=True),
     "POSIX": Requirement(lambda: os.name == "posix", "a POSIX system", is_machine_specific=True),
+    "debootstrap": Requirement(
+        lambda: shutil.which("debootstrap") is not None and os.geteuid() == 0,
+        "apt-get install debootstrap, as root",
+        is_machine_specific=True,
+    ),
     "fork": Requirement(lambda: hasattr(os, "fork"), "a POSIX system", is_machine_specific=True),
     "Linux": Requirement(lambda: sys.platform.startswith("linux"), "a Linux system", is_machine_specific=True),
     "fused multiply-add": Requirement(_fuses_products, "a Linux system on x86-64", is_machine_specific=True),

@@ -1,13 +1,25 @@
-"""`.ci/platforms` says what it needs before it makes anything."""
+"""`.ci/platforms` says what it needs before it makes anything; at night the tests of the device numpy run by it."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from needs import needs
 
 SCRIPT = Path(__file__).parents[2] / ".ci" / "platforms"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["i386", "python3.14"])
+def test_the_tests_of_the_numpy_device_pass(name, tmp_path):
+    needs("debootstrap")
+    code, printed, error = run(name, str(tmp_path / name))
+    assert code == 0, printed[-5000:] + error[-5000:]
+    assert re.search(r"\d{4} passed", printed)
 
 
 def run(*arguments, path=os.environ["PATH"]):
