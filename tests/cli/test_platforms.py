@@ -79,6 +79,7 @@ def test_the_page_has_the_table_of_the_declared_dependencies():
         replace_table(text.replace(END, ""), table)
 
 
+@pytest.mark.needs("an installed minigrad")
 def test_the_command_prints_the_table_of_the_installed_distribution(capsys):
     table = platforms.tabulate(requires("seegrad"), metadata("seegrad")["Requires-Python"])
     assert cli.main(["doctor", "--table"]) == 0
@@ -86,6 +87,7 @@ def test_the_command_prints_the_table_of_the_installed_distribution(capsys):
     assert table.startswith("| platform | Python | Values, viewer | tensors on `numpy` | `cpu` kernels (Taichi) |")
 
 
+@pytest.mark.needs("an installed minigrad")
 def test_what_the_table_needs_is_reported(capsys, monkeypatch):
     def missing(name):
         raise PackageNotFoundError(name)

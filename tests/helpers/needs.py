@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from ctypes.util import find_library
 from functools import cache, partial
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,6 +73,11 @@ def _installed(*packages: str) -> bool:
     return all(spec is not None and spec.origin is not None for spec in specs)  # None for a folder of that name
 
 
+def _is_installed() -> bool:
+    """Whether minigrad itself is installed, not only on the path."""
+    return next(iter(metadata.distributions(name="seegrad")), None) is not None
+
+
 def _program(name: str) -> bool:
     return shutil.which(name) is not None
 
@@ -121,7 +127,9 @@ def _ray_starts() -> bool:
 
 EXTRAS = {
     "": "numpy taichi safetensors anywidget ipywidgets IPython graphviz threadpoolctl tqdm",
-    "dev": "hypothesis ipykernel jupytext nbclient nbformat nbgrader nbval playwright jupyterlab matplotlib PIL pypdf",
+    "dev": (
+        "hypothesis ipykernel jupytext nbclient nbformat nbgrader nbval playwright jupyterlab matplotlib PIL pypdf yaml"
+    ),
     "dev,parity": "torch expecttest mpmath autograd micrograd",
     "dev,book": "sphinx myst_nb bs4",
     "dev,lite": "jupyterlite_core jupyterlite_pyodide_kernel websocket",
@@ -136,6 +144,7 @@ NEEDS = {
     for extras, packages in EXTRAS.items()
     for package in packages.split()
 } | {
+    "an installed minigrad": Requirement(_is_installed, "pip install --editable .", is_machine_specific=True),
     "dot": Requirement(lambda: shutil.which("dot") is not None, "apt-get install graphviz"),
     "chromium": Requirement(lambda: chromium() is not None, "apt-get install chromium"),
     "firefox": Requirement(lambda: firefox() is not None, "apt-get install firefox-esr"),
