@@ -15,9 +15,9 @@ from minigrad.cli import lessons
 from minigrad.cli.errors import CommandError
 from minigrad.core.errors import printable
 from minigrad.core.grad_mode import scope
+from minigrad.core.packages import import_package
 from minigrad.core.value import Value
 from minigrad.nn.scalar import MLP, cross_entropy
-from minigrad.utils.progress import import_progress_bar
 
 __all__ = ["tour"]
 
@@ -59,7 +59,7 @@ def tour(options: argparse.Namespace) -> int:
 
 def _train(model: MLP, xs: list[list[float]], ys: list[int], epochs: int, *, batch: int = 12, lr: float = 0.2) -> None:
     """Run SGD with learning rate `lr` on the mean cross-entropy of batches of `batch` flowers."""
-    bar = import_progress_bar("tqdm", "minigrad tour")(range(epochs), desc="epochs", ascii=" =")
+    bar = import_package("tqdm", "minigrad tour").tqdm(range(epochs), desc="epochs", ascii=" =")
     for _ in bar:
         total = 0.0
         for start in range(0, len(xs), batch):

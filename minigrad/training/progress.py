@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from minigrad.core.errors import printable
-from minigrad.utils.progress import import_progress_bar
+from minigrad.core.packages import import_package
 
 __all__ = ["ProgressBar"]
 
@@ -22,7 +22,7 @@ class ProgressBar:
         self.bar: Any = None
         if enabled:
             bar_format = _BAR_FORMAT if total else None
-            self.bar = import_progress_bar("tqdm.auto", "fit, its progress", ", or fit(…, progress=False)")(
+            self.bar = import_package("tqdm.auto", "fit, its progress", ", or fit(…, progress=False)").tqdm(
                 desc=f"{description}: ",
                 initial=initial,
                 total=total,

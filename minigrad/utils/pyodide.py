@@ -40,11 +40,10 @@ class PyodideFinder:
 def install() -> None:
     """Append the finder to `sys.meta_path`, and let tqdm start no thread and display its bars as widgets in notebooks.
 
-    Pyodide has no threads, and tqdm recognises a notebook by a setting that the kernel of a page does not have.
+    A page has no threads, and tqdm recognises a notebook by a setting that the kernel of a page does not have.
     """
-    if find_spec("pyodide_js") is None:
-        return
-    sys.meta_path.append(PyodideFinder())
+    if find_spec("pyodide_js") is not None:
+        sys.meta_path.append(PyodideFinder())
     import_module("tqdm").tqdm.monitor_interval = 0
     if (shell := import_module("IPython").get_ipython() if "IPython" in sys.modules else None) is not None:
         shell.config.setdefault("IPKernelApp", {})

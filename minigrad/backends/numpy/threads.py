@@ -62,9 +62,10 @@ def parallel_for(work: Callable[[slice], None], count: int, elements: int) -> No
     started, or threadpoolctl is missing, the calling thread works alone.
     """
     with limit_lock:
-        threads = min(count, _available_threads()) if elements >= MIN_ELEMENTS else 1
+        available = _available_threads() if elements >= MIN_ELEMENTS else 1
+        threads = min(count, available)
         if threads >= 2:
-            pool = _pool(_available_threads() - 1)
+            pool = _pool(available - 1)
             ends = [count * k // threads for k in range(threads + 1)]
             parts = [slice(*pair) for pair in pairwise(ends)]
             with _blas().limit(limits=1):
