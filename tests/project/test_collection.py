@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from needs import is_available
+
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
 # Tests of several modules, of the project itself, or of pages in a browser.
@@ -36,7 +38,10 @@ def test_each_test_file_mirrors_a_module_or_package():
 
 
 def test_collection_imports_no_heavy_package(pytestconfig):
-    assert pytestconfig.pluginmanager.get_plugin("heavy imports").importers == {}
+    importers = dict(pytestconfig.pluginmanager.get_plugin("heavy imports").importers)
+    if is_available("torch") and importers.get("torch", "").startswith("viz/minigrad_viz/trace/torch/"):
+        del importers["torch"]  # modules about PyTorch, which are imported for their examples
+    assert importers == {}
 
 
 def test_the_plugin_names_a_file_that_imports_a_heavy_package(tmp_path, monkeypatch):
