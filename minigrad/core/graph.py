@@ -130,10 +130,9 @@ class Node(Operand):
         return default if extras is None else extras.get(key, default)
 
     def _set_extra(self, key: str, item: Any) -> None:
-        try:
-            self._extras[key] = item
-        except AttributeError:
-            self._extras = {key: item}
+        if getattr(self, "_extras", None) is None:
+            self._extras = {}
+        self._extras[key] = item
 
     def _operands(self, as_nodes: bool, slots: Sequence[int]) -> tuple[Any, ...]:
         """Return the output and the operands, as nodes or raw values, for the derivative rules of `slots`.
@@ -170,6 +169,10 @@ class Node(Operand):
         return [
             (slot, target, target._reduce_gradient(product)) for slot, target, product in pairs if product is not None
         ]
+
+    def _pass_gradient(self, gradient: Any, totals: dict[Node, Any], allocated: set[Node], retain_graph: bool) -> bool:
+        """Move `gradient` of this node to its operands, in `totals`. Return False if the general way is needed."""
+        return False
 
     def _reduce_gradient(self, gradient: Any) -> Any:
         """Sum `gradient` over the broadcast dimensions, to the shape of this node."""
@@ -288,9 +291,12 @@ def propagate(
     allocated: set[Node] = set()  # nodes whose totals were allocated here and can be added to in-place
     changes = {"grad": create_graph, "passing": None, "strict": False}
     hook_listeners = modes.hooks_read if hooks else ()
+    is_observed = as_nodes or bool(listeners or hook_listeners) or on_path is not None
     with ModeContext(lambda: changes), nullcontext() if as_nodes else accept_raw_values():
         for node in reversed(order):
             if (upstream := totals.get(node)) is None:
+                continue
+            if not is_observed and node._pass_gradient(upstream, totals, allocated, retain_graph):
                 continue
             for listener in hook_listeners:
                 listener.hooks_read(node)

@@ -149,6 +149,7 @@ class Op:
         self.shown = tuple(rule if isinstance(rule, str) else adapt_rule(self, rule) for rule in printed)
         self.differentiable = any(rule is not None for rule in self.vjp)
         static = self.aux or self.attrs or self.shapes or self.outputs > 1 or variadic
+        self.has_single_output = not (self.outputs > 1 or variadic or view == "part" or name == "pick")
         self.simple_rules = None if static or self.joint or None in self.vjp or len(self.vjp) > 2 else self.rules
         self.__doc__ = self._build_doc()
         if listed:

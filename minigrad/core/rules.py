@@ -21,15 +21,12 @@ _PLACEHOLDER = re.compile(r"(?<!begin)(?<!end)(?<!operatorname)(?<!text)\{([^\W\
 
 
 class SavePlan(NamedTuple):
-    """The outputs, operands and auxiliary results that an operation saves for its derivative rules.
-
-    `constants` is true if some operand does not require grad.
-    """
+    """The outputs, operands and auxiliary results that an operation saves for its derivative rules."""
 
     outputs: tuple[bool, ...]
     operands: tuple[bool, ...]
     aux: frozenset[str]
-    constants: bool = True
+    saves_outputs: bool = False
 
 
 class OpSignature:
@@ -108,5 +105,5 @@ def save_plan(op: Any, needs_grad: tuple[bool, ...]) -> SavePlan | None:
     read_by_rule = [r for r, rule, w in zip(op.reads, op.rules, needs_grad, strict=True) if rule is not None and w]
     names = frozenset().union(*read_by_rule)
     outputs = tuple("y" in names or name in names for name in op.output_names or ("y",))
-    plan = SavePlan(outputs, tuple(name in names for name in op.inputs), names & set(op.aux), not all(needs_grad))
+    plan = SavePlan(outputs, tuple(name in names for name in op.inputs), names & set(op.aux), any(outputs))
     return plan if read_by_rule else None

@@ -110,7 +110,7 @@ def _value_record(x: Value) -> NodeRecord:
 
 def _step_record(x: Step) -> NodeRecord:
     # `_saved` is read once, since another thread may free it.
-    extras, operands, saved = getattr(x, "_extras", _NO_EXTRAS), x.next_functions, x._saved
+    extras, operands, saved = x._extras or _NO_EXTRAS, x.next_functions, x._saved
     pairs = zip(x._left, x.constants, strict=True)
     constants = tuple([FREED if y is None and operand.__class__ is Constant else y for operand, y in pairs])
     stale = [

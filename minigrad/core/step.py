@@ -6,6 +6,7 @@ the nodes of its operands, and the saved tensors that the rules read, with their
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 from weakref import ref
@@ -73,6 +74,7 @@ class Step(Node):
         self._shape = output.shape
         self._dtype = output.dtype
         self._saved = saved
+        self._extras = None  # type: ignore[assignment]
         if slow_path.reasons:
             if modes.scope:
                 self._set_extra("scope", modes.scope)
@@ -159,6 +161,36 @@ class Step(Node):
         y = saved[0]
         outputs = self.with_grad_fn(y) if isinstance(y, tuple) else y if y is None else y._with_grad_fn(self)
         return (outputs, *saved[1:])
+
+    def _pass_gradient(self, gradient: Any, totals: dict[Node, Any], allocated: set[Node], retain_graph: bool) -> bool:
+        op, extras = cast(Op, self._op), self._extras or ()
+        static = self._static(False) if op.aux else self._static_args
+        saved = self._saved  # read once and last, since another thread may free this node
+        is_modified = saved and Storage.writes != self._write_count and is_modified_since(saved, self._write_count)
+        if saved is None or is_modified or not op.has_single_output or "hooks" in extras or "retains" in extras:
+            return False
+        rules, operands = op.rules, [getattr(x, "_array", x) for x in saved]
+        products = cast(Any, rules[0])(gradient, *operands, **static) if op.joint else ()
+        for slot, target in enumerate(self._left):
+            if not isinstance(target, Node) or not target._requires_grad or (rule := rules[slot]) is None:
+                continue
+            product = products[slot] if op.joint else rule(gradient, *operands, **static)
+            if product is None:
+                continue
+            if target.__class__ is not Step or product.shape != target._shape or product.dtype is not target._dtype:
+                product = target._reduce_gradient(product)
+            total = totals.get(target)
+            if total is None:
+                totals[target] = product
+            elif target in allocated:
+                totals[target] = cast(Any, operator.iadd)(total, product)  # in-place, but for NumPy scalars
+            else:
+                totals[target] = total + product
+                allocated.add(target)
+        del totals[self]
+        if not retain_graph:
+            self.free()
+        return True
 
     def with_grad_fn(self, outputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return `outputs` (None for an unsaved output) as tensors whose `grad_fn` is this step."""

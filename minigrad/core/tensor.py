@@ -382,17 +382,20 @@ def record(
         return None
     static = attrs
     if op.aux or op.shapes:
-        shapes = {name: getattr(inputs[op.inputs.index(name[:-6])], "shape", None) for name in op.shapes}
-        saved_aux = {name: wrap(x) if name in plan.aux else None for name, x in zip(op.aux, aux, strict=True)}
-        static = {**attrs, **saved_aux, **shapes}
-    saved_output = None
-    if True in plan.outputs:
+        static = {**attrs, **{name: wrap(x) if name in plan.aux else None for name, x in zip(op.aux, aux, strict=True)}}
+        for name in op.shapes:
+            static[name] = getattr(inputs[op.inputs.index(name[:-6])], "shape", None)
+    saved: list[Any] = [None]
+    if plan.saves_outputs:
         saved_outputs = [x.detach() if is_saved else None for x, is_saved in zip(outputs, plan.outputs, strict=True)]
-        saved_output = saved_outputs[0] if len(outputs) == 1 else tuple(saved_outputs)
-    pairs = zip(edges, inputs, strict=True)
-    operands = tuple([constant(x) if edge is None else edge for edge, x in pairs]) if plan.constants else edges
-    saved_inputs = [x if k or not isinstance(x, Node) else None for x, k in zip(inputs, plan.operands, strict=True)]
-    step = Step(op, operands, static, outputs[0]._array, (saved_output, *saved_inputs))
+        saved[0] = saved_outputs[0] if len(outputs) == 1 else tuple(saved_outputs)
+    operands = list(edges)
+    for k, is_saved in enumerate(plan.operands):
+        x = inputs[k]
+        saved.append(x if is_saved or not isinstance(x, Node) else None)
+        if operands[k] is None:
+            operands[k] = constant(x)
+    step = Step(op, tuple(operands), static, outputs[0]._array, tuple(saved))
     if slow_path.reasons:
         step.observe(outputs[0])
     return set_grad_fn(step, outputs)

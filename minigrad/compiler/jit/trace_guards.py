@@ -140,7 +140,7 @@ def _guard_hooks(node: Any, before: tuple[Any, ...], name: str) -> Guard:
     if before:
         return Guard("{0}() == {1}", (read, before), read, before, f"the hooks of {name}", "changed")
     with grad_lock:  # another thread may register a hook
-        if not hasattr(node, "_extras"):
+        if getattr(node, "_extras", None) is None:
             node._extras = {}  # so that the test needs no call
     test = "not {0}._extras['hooks']" if "hooks" in node._extras else "'hooks' not in {0}._extras"
     return Guard(test, (node,), read, before, f"the hooks of {name}", "changed")
