@@ -10,7 +10,8 @@ import contextlib
 import math
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from heapq import heappop, heappush
 from typing import Any, NamedTuple, NoReturn, cast
 
 import numpy as np
@@ -42,6 +43,7 @@ __all__ = [
     "record_with",
     "register_constant",
     "reshape_owned",
+    "set_call",
     "set_target",
     "share_numpy",
     "target",
@@ -59,7 +61,7 @@ class PoolBlock(np.ndarray):
 
     def __del__(self) -> None:
         if cpu_pool is not None and self.address:
-            cpu_pool.release((self.base, self.address), self.nbytes)
+            cpu_pool.release((self.address, self.base), self.nbytes)
 
 
 def block_of(array: Any) -> Any:
@@ -72,15 +74,17 @@ def block_of(array: Any) -> Any:
 class Pool:
     """Pool of free memory blocks, indexed by size.
 
-    The pool uses no lock, since garbage collection may free blocks at any point of any thread. Each update is a single
-    statement without a call, during which Python neither switches threads nor collects garbage.
+    Of the free blocks of a size, the one with the lowest address is used next, so that each step of a training loop has
+    the same addresses, and launches kernels with the same arguments. The pool uses no lock, since garbage collection
+    may free blocks at any point of any thread. Each update is a single statement without a call of a Python function,
+    during which Python neither switches threads nor collects garbage.
     """
 
     def __init__(self, limit: int = 1 << 28) -> None:
         self.limit = limit
         # numbers of bytes: free in the pool, in use, and the peak in use
         self.free_bytes = self.used_bytes = self.peak_bytes = 0
-        self._free: dict[int, list[Any]] = {}
+        self._free: dict[int, list[Any]] = {}  # for each size a heap of (address, memory)
 
     @property
     def device(self) -> str:
@@ -89,7 +93,7 @@ class Pool:
 
     def allocate(self, count: int) -> Any:
         """Allocate an aligned block of at least `count` bytes, rounded up to full cache lines."""
-        raw, address = self.allocate_entry(self.size_of(count))
+        address, raw = self.allocate_entry(self.size_of(count))
         block = raw.view(PoolBlock)
         block.address = address
         if _recorder_state.recording is not None:
@@ -108,7 +112,7 @@ class Pool:
     def allocate_entry(self, size: int) -> Any:
         """Return a free block of `size` bytes from the pool, or allocate one."""
         try:
-            entry = self._free[size].pop()
+            entry = heappop(self._free[size])
             self.free_bytes -= size
         except (KeyError, IndexError):  # no free memory of this size
             entry = allocate_with_retry(lambda: self.create_entry(size), size, self, self.device)
@@ -118,7 +122,7 @@ class Pool:
         return entry
 
     def create_entry(self, size: int) -> Any:
-        """Allocate `size` bytes. Return the array that owns them, and their address."""
+        """Allocate `size` bytes. Return their address, and the array that owns them."""
         return aligned_memory(size)
 
     def release(self, entry: Any, size: int) -> None:
@@ -126,7 +130,7 @@ class Pool:
         self.used_bytes -= size
         if self.free_bytes + size <= self.limit:
             self.free_bytes += size
-            self._free.setdefault(size, []).append(entry)
+            heappush(self._free.setdefault(size, []), entry)
 
     def clear(self) -> None:
         """Release free memory to the operating system."""
@@ -137,19 +141,34 @@ class Pool:
                     self.free_bytes -= size
 
 
-def aligned_memory(size: int) -> tuple[Any, int]:
-    """Allocate `size` bytes that are aligned to a cache line. Return them and their address."""
+def aligned_memory(size: int) -> tuple[int, Any]:
+    """Allocate `size` bytes that are aligned to a cache line. Return their address, and the array that owns them."""
     raw = np.empty(size + CACHE_LINE, np.uint8)
     address = raw.ctypes.data
     start = -address % CACHE_LINE
-    return np.frombuffer(cast(Any, memoryview(cast(Any, raw)[start:][:size])), np.uint8), address + start
+    return address + start, np.frombuffer(cast(Any, memoryview(cast(Any, raw)[start:][:size])), np.uint8)
 
 
 cpu_pool: Any = Pool()
 
 
+def _call(kernel: Any, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+    return kernel(*operands, **attrs)
+
+
+def set_call(call: Callable[..., Any]) -> None:
+    """Set the function through which the operators of ``cpu`` arrays call kernels."""
+    global _call
+    _call = call
+
+
 def dispatch_kernel(device: str, name: str, *operands: Any) -> Any:
-    return get_kernels(name)[device](*operands)
+    if device != "cpu":
+        return get_kernels(name)[device](*operands)
+    return _call(get_kernels(name)["cpu"], operands, _NO_ATTRS)
+
+
+_NO_ATTRS: Mapping[str, Any] = {}
 
 
 class TaichiArray(np.ndarray):
@@ -180,6 +199,9 @@ class TaichiArray(np.ndarray):
     __lt__, __le__, __gt__, __ge__ = _binary("lt"), _binary("le"), _binary("gt"), _binary("ge")
     __eq__, __ne__ = _binary("eq"), _binary("ne")
     __hash__ = None
+
+    def __iadd__(self, other: Any) -> Any:  # type: ignore[misc]
+        return get_kernels("add")[self.device_name](self, other, out=self)
 
     @property
     def host(self) -> Any:
@@ -293,15 +315,20 @@ def current_target() -> Target:
 
 def empty(shape: tuple[int, ...], dtype: Any, of_target: Target | None = None) -> TaichiArray:
     """Allocate an uninitialised array for kernels of the current architecture, or of target `of_target`."""
-    dtype, of_target, size = np.dtype(dtype), of_target or target, math.prod(shape)
+    if of_target is None:
+        of_target = target
+    dtype, size = np.dtype(dtype), math.prod(shape)
     if size > MAX_ELEMENTS:
         check_count(shape, of_target.array.device_name)
     if of_target.lacks_float64 and dtype is DOUBLE:
         dtype = FLOAT
     block = of_target.pool.allocate(size * dtype.itemsize)
-    out = np.ndarray.__new__(of_target.array, shape, dtype, block)
+    out = _new_array(of_target.array, shape, dtype, block)
     out.address = block.address
-    return out
+    return cast(TaichiArray, out)
+
+
+_new_array: Callable[..., Any] = np.ndarray.__new__
 
 
 def reshape_owned(array: Any, shape: tuple[int, ...]) -> Any:

@@ -147,7 +147,7 @@ class GpuBlock(PoolBlock):
 
     def __del__(self) -> None:
         if POOLS is not None and self.address:
-            self.pool.release((self.base, self.address), self.nbytes)
+            self.pool.release((self.address, self.base), self.nbytes)
 
     @property
     def buffer(self) -> Any:
@@ -241,7 +241,7 @@ class GpuPool(Pool):
         return driver.arch()
 
     def allocate(self, count: int) -> Any:
-        raw, address = self.allocate_entry(self.size_of(count))
+        address, raw = self.allocate_entry(self.size_of(count))
         block = raw.view(GpuBlock)
         block.address, block.requested_bytes, block.pool = address, count, self
         if current_recorder() is not None:
@@ -250,19 +250,19 @@ class GpuPool(Pool):
 
     def allocate_entry(self, size: int) -> Any:
         entry = super().allocate_entry(size)
-        while not entry[0].buffer.is_alive:  # its program has ended
+        while not entry[1].buffer.is_alive:  # its program has ended
             self.used_bytes -= size
             entry = super().allocate_entry(size)
         return entry
 
     def create_entry(self, size: int) -> Any:
-        raw, address = aligned_memory(size)
+        address, raw = aligned_memory(size)
         host_memory = raw.view(_HostMemory)
         host_memory.buffer = DeviceBuffer(size)
-        return host_memory, address
+        return address, host_memory
 
     def release(self, entry: Any, size: int) -> None:
-        if entry[0].buffer.is_alive:
+        if entry[1].buffer.is_alive:
             super().release(entry, size)
         else:
             self.used_bytes -= size

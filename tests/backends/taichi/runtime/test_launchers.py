@@ -1,7 +1,8 @@
-"""CPU kernels are launched from a persistent context."""
+"""CPU kernels are launched from persistent contexts, one for each combination of arguments."""
 
 import threading
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
@@ -10,16 +11,18 @@ from minigrad.backends.taichi.runtime import launchers
 
 
 class Context:
-    """A context that stores its arguments; with `fails` it is interrupted after setting an argument."""
+    """A context that stores its arguments. If `fails_next` is true, it is interrupted after setting an argument."""
+
+    fails_next: ClassVar = [False]
 
     def __init__(self):
-        self.arguments, self.set_positions, self.fails = {}, [], False
+        self.arguments, self.set_positions = {}, []
 
     def put(self, at, value):
         self.arguments[at] = value
         self.set_positions.append(at[0])
-        if self.fails:
-            self.fails = False
+        if self.fails_next[0]:
+            self.fails_next[0] = False
             raise KeyboardInterrupt
 
     def set_arg_external_array_with_shape(self, at, address, size, shape, gradient):
@@ -29,39 +32,64 @@ class Context:
 
 
 def make_launcher(kinds):
-    """Return a launch function for these kinds of arguments, its context, and a list of launches."""
-    context, launched = Context(), []
+    """Return a launch function for these kinds of arguments, a list of its contexts, and a list of launches."""
+    contexts, launched = [], []
     core = SimpleNamespace(prog="program")
+
+    def make():
+        contexts.append(Context())
+        return contexts[-1]
+
     run = launchers.launcher(kinds)(
         threading.RLock(),
-        lambda: context,
+        make,
         lambda ready, it: launched.append(list(it.arguments.values())),
         "ready",
         core,
         None,
     )
-    return run, context, launched
+    return run, contexts, launched
 
 
-def test_only_changed_arguments_are_set_again():
-    run, context, launched = make_launcher("aai")
+def test_arguments_of_a_repeated_launch_are_not_set_again():
+    run, contexts, launched = make_launcher("aai")
     x, y, z = (64, 8, 32), (128, 8, 32), (256, 8, 32)
-    run(x, y, 8)
-    run(x, z, 8)
-    run(x, z, 8)
-    assert context.set_positions == [0, 1, 2, 1]
-    assert launched == [[x, y, 8], [x, z, 8], [x, z, 8]]
+    for second in (y, z, y, z):
+        run(x, second, 8)
+    assert [context.set_positions for context in contexts] == [[0, 1, 2], [0, 1, 2]]
+    assert launched == [[x, y, 8], [x, z, 8], [x, y, 8], [x, z, 8]]
 
 
-def test_an_interrupted_argument_is_set_again():
-    run, context, launched = make_launcher("ai")
-    x, y = (64, 8, 32), (128, 8, 32)
-    run(x, 8)
-    context.fails = True
+def test_floats_are_set_for_each_launch():
+    run, contexts, launched = make_launcher("af")
+    x = (64, 8, 32)
+    for value in (0.0, -0.0, 1.5):
+        run(x, value)
+    assert [context.set_positions for context in contexts] == [[0, 1, 1, 1]]
+    assert [str(value) for _, value in launched] == ["0.0", "-0.0", "1.5"]
+
+
+def test_the_number_of_contexts_is_bounded(monkeypatch):
+    monkeypatch.setattr(launchers, "MAX_CONTEXTS", 2)
+    launchers.launcher.cache_clear()
+    run, contexts, launched = make_launcher("i")
+    for k in (0, 1, 2, 2, 0):
+        run(k)
+    launchers.launcher.cache_clear()
+    assert launched == [[0], [1], [2], [2], [0]]
+    assert len(contexts) == 4, "the third launch drops the first two contexts"
+
+
+def test_an_interrupted_context_is_not_used_again():
+    run, contexts, launched = make_launcher("ai")
+    x = (64, 8, 32)
+    fails = Context.fails_next = [True]
     with pytest.raises(KeyboardInterrupt):
-        run(y, 8)
+        run(x, 8)
+    assert not fails[0]
     run(x, 8)
-    assert launched == [[x, 8], [x, 8]]
+    assert launched == [[x, 8]]
+    assert [context.set_positions for context in contexts] == [[0], [0, 1]]
 
 
 def test_minus_0_and_nan_are_set_after_0():
@@ -72,9 +100,8 @@ def test_minus_0_and_nan_are_set_after_0():
 
 
 def test_arrays_that_bypass_the_cache_are_passed_by_address():
-    run, context, launched = make_launcher("pa")
+    run, _, launched = make_launcher("pa")
     x, y, z = (64, 8, 32), (128, 8, 32), (256, 8, 32)
     run(x, y)
     run(z, y)
-    assert context.set_positions == [0, 1, 0]
     assert launched == [[64, y], [256, y]]
