@@ -172,12 +172,13 @@ class Step(Node):
         rules, operands = op.rules, [getattr(x, "_array", x) for x in saved]
         products = cast(Any, rules[0])(gradient, *operands, **static) if op.joint else ()
         for slot, target in enumerate(self._left):
-            if not isinstance(target, Node) or not target._requires_grad or (rule := rules[slot]) is None:
+            is_step, rule = target.__class__ is Step, rules[slot]
+            if rule is None or not (is_step or (isinstance(target, Node) and target._requires_grad)):
                 continue
             product = products[slot] if op.joint else rule(gradient, *operands, **static)
             if product is None:
                 continue
-            if target.__class__ is not Step or product.shape != target._shape or product.dtype is not target._dtype:
+            if not is_step or product.shape != target._shape or product.dtype is not target._dtype:
                 product = target._reduce_gradient(product)
             total = totals.get(target)
             if total is None:

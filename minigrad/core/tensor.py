@@ -389,13 +389,11 @@ def record(
     if plan.saves_outputs:
         saved_outputs = [x.detach() if is_saved else None for x, is_saved in zip(outputs, plan.outputs, strict=True)]
         saved[0] = saved_outputs[0] if len(outputs) == 1 else tuple(saved_outputs)
-    operands = list(edges)
-    for k, is_saved in enumerate(plan.operands):
-        x = inputs[k]
-        saved.append(x if is_saved or not isinstance(x, Node) else None)
-        if operands[k] is None:
-            operands[k] = constant(x)
-    step = Step(op, tuple(operands), static, outputs[0]._array, tuple(saved))
+    saved += [
+        x if is_saved or not isinstance(x, Node) else None for x, is_saved in zip(inputs, plan.operands, strict=True)
+    ]
+    operands = tuple([constant(x) if edge is None else edge for x, edge in zip(inputs, edges, strict=True)])
+    step = Step(op, operands, static, outputs[0]._array, tuple(saved))
     if slow_path.reasons:
         step.observe(outputs[0])
     return set_grad_fn(step, outputs)

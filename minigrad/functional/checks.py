@@ -78,10 +78,12 @@ def check_floating(x: Any, op: str, argument: str = "input") -> Tensor:
 
 def check_same_dtype(op: str, **operands: Any) -> None:
     """Raise DTypeError unless all operands that are not None are tensors of the same dtype."""
-    dtypes = {name: check_tensor(x, op, name).dtype for name, x in operands.items() if x is not None}
-    if len(set(dtypes.values())) > 1:  # the message suggests converting the integer operand
-        dtypes = dict(sorted(dtypes.items(), key=lambda one: not one[1].is_floating_point))
-    (first, expected), *other_dtypes = dtypes.items()
+    tensors = {name: check_tensor(x, op, name) for name, x in operands.items() if x is not None}
+    if len({x._array.dtype for x in tensors.values()}) == 1:
+        return
+    # the message suggests converting the integer operand
+    dtypes = sorted([(name, x.dtype) for name, x in tensors.items()], key=lambda one: not one[1].is_floating_point)
+    (first, expected), *other_dtypes = dtypes
     for name, dtype in other_dtypes:
         if dtype is not expected:
             raise DTypeError(

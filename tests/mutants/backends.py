@@ -149,8 +149,8 @@ MUTANTS = (
     Mutant(
         "a block of the memory pool is handed out twice",
         "minigrad/backends/taichi/runtime/array.py",
-        "entry = self._free[size].pop()",
-        "entry = self._free[size][-1]",
+        "entry = heappop(self._free[size])",
+        "entry = self._free[size][0]",
         ("profiling/test_profiler.py", "backends/taichi/runtime/test_driver.py"),
     ),
     Mutant(

@@ -76,11 +76,13 @@ def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: 
 def run_raw(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
     """Call `kernel` on arrays and on NumPy scalars, which NumPy's operators return instead of 0-d arrays."""
     for x in inputs:
-        if isinstance(x, np.generic):
+        if x.__class__ is not np.ndarray and isinstance(x, np.generic):
             inputs = tuple([np.asarray(x) if isinstance(x, np.generic) else x for x in inputs])
             break
     result = kernel(*inputs, **attrs)
-    return result if isinstance(result, np.ndarray | tuple) else np.asarray(result)
+    if result.__class__ is np.ndarray:
+        return result
+    return result if isinstance(result, (np.ndarray, tuple)) else np.asarray(result)
 
 
 register_device(

@@ -37,6 +37,7 @@ from minigrad.backends.taichi.runtime.array import (
     set_target,
     share_numpy,
 )
+from minigrad.backends.taichi.runtime.launch_plans import allow_plans, call_planned
 from minigrad.core.dispatch import (
     Kernel,
     get_kernels,
@@ -123,12 +124,14 @@ def _empty_on_cpu(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _register_runner(name: str) -> None:
+    state, is_cpu = driver.state, name == "cpu"
+
     @register_runner(name)
     def run(kernel: Kernel, inputs: tuple[Any, ...], attrs: Mapping[str, Any], out: Any = None) -> Any:
         """Call `kernel`, writing the result to `out` if given."""
-        if not driver.is_current():
+        if state.core is None or state.core.prog is not state.program:
             driver.start(name if name in driver.GPUS else None)
-        if name != driver.arch():
+        if name != (state.arch or "cpu"):
             if name in driver.GPUS:
                 driver.start(name)
             kernel = _numpy_fallbacks.get(kernel, kernel)
@@ -136,7 +139,7 @@ def _register_runner(name: str) -> None:
             if attrs:
                 _check_float64(name, attrs.get("dtype"))
             try:
-                return kernel(*inputs, **attrs)
+                return call_planned(kernel, inputs, attrs) if is_cpu else kernel(*inputs, **attrs)
             except ValueError as error:  # raised by NumPy, which creates views
                 if (shape_error := size_error(kernel, inputs, attrs, error)) is None:
                     raise
@@ -208,6 +211,8 @@ def _gpu_allocator(name: str) -> Allocator:
     )
 
 
+_kernels = [get_kernels(op)[TAICHI] for op in operations(TAICHI)]
+allow_plans(one for one in _kernels if not hasattr(one, "has_plans"))
 for _name in _ARRAYS:
     for _op in operations(TAICHI):
         register(_op, _name)(get_kernels(_op)[TAICHI])

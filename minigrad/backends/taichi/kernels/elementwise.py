@@ -8,22 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.numpy.elementwise import is_large_odd
+from minigrad.backends.numpy import quiet_context
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.codegen.copy import copy_kernel, copy_unit
-from minigrad.backends.taichi.codegen.snippets import PREDICATES, SNIPPETS, clamp_snippet
+from minigrad.backends.taichi.codegen.snippets import PREDICATES, SNIPPETS
 from minigrad.backends.taichi.codegen.strided_walk import StridedWalk, compute_walk
 from minigrad.backends.taichi.runtime.array import (
     CACHE_LINE,
     TAICHI,
+    CpuArray,
     TaichiArray,
     array_argument,
-    current_target,
     empty,
     owned_bytes,
 )
 from minigrad.backends.taichi.runtime.caches import ArchDict
-from minigrad.backends.taichi.runtime.kernel import get_kernel
+from minigrad.backends.taichi.runtime.kernel import get_kernel, is_observed
+from minigrad.backends.taichi.runtime.launch_plans import allow_plans, call_planned
 from minigrad.backends.taichi.runtime.transforms import EXACT_DIVISION_KERNELS
 from minigrad.core.dispatch import kernel
 from minigrad.core.shapes import broadcast_shapes
@@ -115,12 +116,8 @@ def _run_dense(family: SnippetKernels, operands: Sequence[Any], out: Any, attrs:
             addresses |= x[0]
         args.append(x)
     if vectorised and addresses % CACHE_LINE == 0:
-        bypass_cache = size >= source.CACHE_BYPASS_ELEMENTS and all(
-            x.__class__ is not tuple or x[0] != out_pointer[0] for x in args[1:]
-        )
-        form = NON_TEMPORAL if bypass_cache else VECTORISED
-        compiled_kernel = family.kernel(form, size <= source.MAX_SERIAL_VECTOR_ELEMENTS)
-        size = -(-size // source.VECTOR_SIZE)
+        is_inplace = any(x.__class__ is tuple and x[0] == out_pointer[0] for x in args[1:])
+        compiled_kernel, size = family.vector_kernel(size, is_inplace)
     else:
         compiled_kernel = family.kernel(0, size <= source.SERIAL_LIMIT)
     compiled_kernel.launch(*args, *attrs.values(), size)
@@ -165,6 +162,16 @@ VECTORISED = -1  # form of a vectorised kernel; a positive form is the number of
 NON_TEMPORAL = -2  # vectorised, with non-temporal stores, which bypass the cache
 
 
+MAX_NUMPY_ELEMENTS = 4096  # up to this number, NumPy's function takes less time than the launch of a kernel
+_EXACT_FUNCTIONS = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide, "sqrt": np.sqrt, "abs": np.abs,
+    "neg": np.negative, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal,
+    "ne": np.not_equal,
+}  # fmt: skip
+"""NumPy functions with the same results as the kernels, bit for bit, since IEEE 754 defines them. For small arrays they
+replace a launch while nobody observes launches."""
+
+
 class SnippetKernels:
     """The kernels of a snippet for given operand types, each specialised for a memory layout."""
 
@@ -176,17 +183,20 @@ class SnippetKernels:
         "_params",
         "_snippet",
         "any_width",
+        "exact",
         "is_copy",
+        "out_dtype",
         "vectorisable",
     )
 
     def __init__(self, name: str, snippet: str, operands: Sequence[Any], dtype: Any, attrs: Mapping[str, Any]) -> None:
-        self._name, self._snippet, self._dtype = name, snippet, dtype.name
+        self._name, self._snippet, self._dtype, self.out_dtype = name, snippet, dtype.name, dtype
         floats = [x.dtype.name for x in operands[::-1] if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
         self._compute_dtype = floats[0] if floats else "float64"
         params = [param_of(letter, x, self._compute_dtype) for letter, x in zip(source.LETTERS, operands, strict=False)]
         self._params = (*params, *[param_of(letter, x, self._compute_dtype) for letter, x in attrs.items()])
         self._kernels: dict[tuple[Any, bool], Any] = {}
+        self.exact = _EXACT_FUNCTIONS.get(name)
         self.is_copy = snippet == "a" and self._params[0][::2] == ("a", self._dtype)
         self.vectorisable = source.can_vectorize(snippet, self._params, self._dtype)
         self.any_width = self.vectorisable and source.is_width_independent(snippet)
@@ -202,6 +212,12 @@ class SnippetKernels:
             if is_vectorised or (form == 0 and self._fusable_on_gpu):
                 compiled_kernel.work = source.Computation(self._snippet, self._params, form[1:] if is_row_form else ())
         return compiled_kernel
+
+    def vector_kernel(self, size: int, is_inplace: bool) -> tuple[Any, int]:
+        """Return the vectorised kernel for `size` elements and its number of iterations."""
+        form = NON_TEMPORAL if size >= source.CACHE_BYPASS_ELEMENTS and not is_inplace else VECTORISED
+        serial = size <= source.MAX_SERIAL_VECTOR_ELEMENTS
+        return self._kernels.get((form, serial)) or self.kernel(form, serial), -(-size // source.VECTOR_SIZE)
 
     @property
     def _fusable_on_gpu(self) -> bool:
@@ -231,6 +247,8 @@ def empty_with_layout_of(arrays: Sequence[Any], shape: tuple[int, ...], dtype: A
     if len(orders) != 1:
         return empty(shape, dtype)
     (order,) = orders
+    if order == tuple(range(len(shape))):
+        return empty(shape, dtype)
     out = empty(tuple([shape[k] for k in order]), dtype)
     return out.transpose([order.index(k) for k in range(len(shape))])
 
@@ -289,110 +307,59 @@ def _comparable_scalar(x: Any, inputs: Sequence[Any]) -> Any:
 
 def _register(name: str, snippet: str, returns_bool: bool) -> None:
     def run(*inputs: Any, out: Any = None, **attrs: Any) -> Any:
+        if out is not None:
+            return compute(*inputs, out=out, **attrs)
+        if not attrs and (result := _evaluate_dense(name, inputs)) is not None:
+            return result
+        return call_planned(compute, inputs, attrs)
+
+    def compute(*inputs: Any, out: Any = None, **attrs: Any) -> Any:
         dtype = np.bool_ if returns_bool else result_dtype(inputs)
         inputs = tuple([_comparable_scalar(x, inputs) for x in inputs]) if returns_bool else inputs
-        return evaluate(name, snippet, inputs, dtype, out, attrs)
+        result = evaluate(name, snippet, inputs, dtype, out, attrs)
+        if not attrs and not any(x.__class__ is not float and x.__class__ is not CpuArray for x in inputs):
+            types = [x.dtype if x.__class__ is CpuArray else float for x in inputs]
+            family = _families[name, snippet, result.dtype, *types]
+            if family.vectorisable:
+                _dense_families[name, result_dtype(inputs), *map(type, inputs)] = family
+        return result
 
+    allow_plans((compute,))
+    run.has_plans = True  # type: ignore[attr-defined]
     kernel(name, TAICHI)(run)
+
+
+_dense_families: dict[Any, SnippetKernels] = ArchDict()  # by name, dtype and types of the operands
+
+
+def _evaluate_dense(name: str, inputs: tuple[Any, ...]) -> Any:
+    """Evaluate an operation with less overhead, if it has a vectorised kernel, and its operands are floats and arrays
+    of one shape and dtype that `empty` allocated. Return None otherwise."""
+    first: Any = None
+    for x in inputs:
+        if x.__class__ is CpuArray:
+            if first is None:
+                first, dtype, shape = x, x.dtype, x.shape
+            elif x.dtype is not dtype or x.shape != shape:
+                return None
+            if not x.address:
+                return None
+    family = _dense_families.get((name, dtype, *map(type, inputs)))
+    if family is None or not (size := first.size):
+        return None
+    out = empty(shape, family.out_dtype)
+    if family.exact is not None and size <= MAX_NUMPY_ELEMENTS and not is_observed():
+        operands = [x.view(np.ndarray) if x.__class__ is CpuArray else x for x in inputs]
+        quiet_context.run(family.exact, *operands, out.view(np.ndarray))
+        return out
+    nbytes = first.nbytes
+    args = [(x.address, size, nbytes) if x.__class__ is CpuArray else x for x in inputs]
+    compiled_kernel, count = family.vector_kernel(size, False)
+    compiled_kernel.launch((out.address, size, size * family.out_dtype.itemsize), *args, count)
+    return out
 
 
 for _name, _snippet in SNIPPETS.items():
     _register(_name, _snippet, False)
 for _name, _snippet in PREDICATES.items():
     _register(_name, _snippet, True)
-
-
-@kernel("sign", TAICHI)
-def sign(a: Any) -> Any:
-    if a.dtype.kind in "bu":
-        return evaluate("sign", "(a == 0) == 0", (a,), a.dtype)
-    snippet = "ti.cast(a > 0, ti.i32) - ti.cast(a < 0, ti.i32)"  # 0 for nan, as in PyTorch
-    return evaluate("sign", snippet, (a,), a.dtype)
-
-
-@kernel("where", TAICHI)
-def where(a: Any, b: Any, c: Any, *, out: Any = None) -> Any:
-    arrays = [x for x in (b, c) if isinstance(x, np.ndarray)]
-    dtype = result_dtype(arrays) if arrays else np.result_type(type(b), type(c))
-    b, c = (x if isinstance(x, np.ndarray) else cast_scalar(x, np.dtype(dtype)) for x in (b, c))
-    if not isinstance(a, np.ndarray):
-        return evaluate("where_constant", "b" if a else "c", (a, b, c), dtype, out)
-    return evaluate("where", "ti.select(a != 0, b, c)", (a, b, c), dtype, out)
-
-
-for _name, _snippet in {
-    "ceil": "ti.ceil(a)",
-    "floor": "ti.floor(a)",
-    "trunc": "truncated(a)",
-    "round": "rounded(a)",
-}.items():
-
-    def _round_kernel(a: Any, *, out: Any = None, name: str = _name, snippet: str = _snippet) -> Any:
-        return evaluate(name, snippet if a.dtype.kind == "f" else "a", (a,), a.dtype, out)
-
-    kernel(_name, TAICHI)(_round_kernel)
-
-
-@kernel("kl_div", TAICHI)
-def kl_div(a: Any, b: Any, *, log_target: bool) -> Any:
-    if log_target:
-        return evaluate("kl_div_log_target", "ti.exp(b) * (b - a)", (a, b), result_dtype((a, b)))
-    return evaluate("kl_div", "ti.select(b == 0, 0, b * ti.log(b)) - b * a", (a, b), result_dtype((a, b)))
-
-
-@kernel("pow", TAICHI)
-def pow(a: Any, b: Any, *, out: Any = None) -> Any:
-    dtype = result_dtype((a, b))
-    if isinstance(b, float) or isinstance(a, float) or dtype.kind == "f":
-        snippet = "power(a, b)" if current_target().lacks_float64 else "ti.pow(a, b)"
-        if is_large_odd(b):
-            sign, b = ("*", b - 1.0) if b > 0 else ("/", b + 1.0)
-            return evaluate("pow_of_large_odd", f"{snippet} {sign} a", (a, b), dtype, out)
-        return evaluate("pow", snippet, (a, b), dtype, out)
-    return evaluate("power_of_ints", "power_of_ints(a, b)", (a, b), dtype, out)
-
-
-@kernel("clamp", TAICHI)
-def clamp(a: Any, *, min: float | None, max: float | None, out: Any = None) -> Any:
-    bounds = {name: bound for name, bound in (("low", min), ("high", max)) if bound is not None}
-    snippet = clamp_snippet("low" if "low" in bounds else None, "high" if "high" in bounds else None)
-    integral = a.dtype.kind != "f" and all(isinstance(x, int) for x in bounds.values())
-    dtype = a.dtype if a.dtype.kind == "f" or integral else np.result_type(a.dtype, np.float64)
-    return evaluate("clamp", snippet, (a,), dtype, out, {k: x if integral else float(x) for k, x in bounds.items()})
-
-
-# Dividing the minimum of an integer dtype by -1 overflows, which traps on the CPU and kills the process.
-_SAFE_DIVISOR = "ti.select((b == 0) | (b == -1), b * 0 + 1, b)"
-
-
-@kernel("floor_divide", TAICHI)
-def floor_divide(a: Any, b: Any, *, out: Any = None) -> Any:
-    dtype = result_dtype((a, b))
-    if dtype.kind == "f":
-        return evaluate("floor_divide", "floor_div(a, b)", (a, b), dtype, out)
-    return evaluate("floor_divide", f"ti.select(b == -1, a * -1, a // {_SAFE_DIVISOR})", (a, b), dtype, out)
-
-
-@kernel("remainder", TAICHI)
-def remainder(a: Any, b: Any, *, out: Any = None) -> Any:
-    dtype = result_dtype((a, b))
-    return evaluate("remainder", "floor_mod(a, b)" if dtype.kind == "f" else f"a % {_SAFE_DIVISOR}", (a, b), dtype, out)
-
-
-for _name, _sign in (("and", "&"), ("or", "|"), ("xor", "^")):
-
-    def _bitwise_kernel(a: Any, b: Any, *, out: Any = None, name: str = f"bitwise_{_name}", sign: str = _sign) -> Any:
-        return evaluate(name, f"a {sign} b", (a, b), result_dtype((a, b)), out)
-
-    kernel(f"bitwise_{_name}", TAICHI)(_bitwise_kernel)
-
-
-@kernel("signbit", TAICHI)
-def signbit(a: Any) -> Any:
-    snippet = f"ti.bit_cast(a, ti.i{8 * a.itemsize}) < 0" if a.dtype.kind == "f" else "a < 0"
-    return evaluate("signbit", snippet, (a,), np.bool_)
-
-
-@kernel("bitwise_not", TAICHI)
-def bitwise_not(a: Any) -> Any:
-    return evaluate("bitwise_not", "a == 0" if a.dtype.kind == "b" else "~a", (a,), a.dtype)

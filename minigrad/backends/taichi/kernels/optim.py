@@ -79,6 +79,31 @@ def _apply_update(
 
 def _launch(name: str, lines: str, names: Sequence[str], arrays: Sequence[Any], scalars: Mapping[str, float]) -> None:
     p = arrays[0]
+    shape, size = p.shape, p.size
+    if source.VECTORIZED and p.dtype == FLOAT and all(x.address and x.shape == shape for x in arrays):
+        nbytes = p.nbytes
+        pointers: list[Any] = [(x.address, size, nbytes) for x in arrays]
+        form, counts = VECTORISED, (-(-size // source.VECTOR_SIZE),)  # type: tuple[int, tuple[int, ...]]
+    else:
+        form, counts, pointers = _choose_form(arrays)
+    serial = size <= (MAX_SERIAL if form == VECTORISED else source.SERIAL_LIMIT)
+    key = name, lines, p.dtype, form, serial
+    compiled_kernel = _kernels.get(key)
+    if compiled_kernel is None:
+        code = _update_source(name, lines, names, tuple(scalars), p.dtype.name, form, serial)
+        compiled_kernel = _kernels[key] = get_kernel(name, *code)
+        if form == VECTORISED or (not form and not source.VECTORIZED and p.dtype == FLOAT):
+            params = [source.KernelArgument("a", x, p.dtype.name) for x in names]
+            params += [source.KernelArgument("f", x, p.dtype.name) for x in scalars]
+            compiled_kernel.work = source.Computation(
+                lines, tuple(params), (), written=tuple([x for x in names if x != "grad"])
+            )
+    compiled_kernel.launch(*pointers, *scalars.values(), *counts)
+
+
+def _choose_form(arrays: Sequence[Any]) -> tuple[int, tuple[int, ...], list[Any]]:
+    """Return the form of the kernel for the layout of the arrays, its counts, and its array arguments."""
+    p = arrays[0]
     shape, size, form = p.shape, p.size, 0
     counts: tuple[int, ...] = (size,)
     for x in arrays:
@@ -97,19 +122,7 @@ def _launch(name: str, lines: str, names: Sequence[str], arrays: Sequence[Any], 
             size % source.VECTOR_SIZE == 0 or owns_blocks
         ):  # otherwise the last vector would extend past the block
             form, counts = VECTORISED, (-(-size // source.VECTOR_SIZE),)
-    serial = size <= (MAX_SERIAL if form == VECTORISED else source.SERIAL_LIMIT)
-    key = name, lines, p.dtype, form, serial
-    compiled_kernel = _kernels.get(key)
-    if compiled_kernel is None:
-        code = _update_source(name, lines, names, tuple(scalars), p.dtype.name, form, serial)
-        compiled_kernel = _kernels[key] = get_kernel(name, *code)
-        if form == VECTORISED or (not form and not source.VECTORIZED and p.dtype == FLOAT):
-            params = [source.KernelArgument("a", x, p.dtype.name) for x in names]
-            params += [source.KernelArgument("f", x, p.dtype.name) for x in scalars]
-            compiled_kernel.work = source.Computation(
-                lines, tuple(params), (), written=tuple([x for x in names if x != "grad"])
-            )
-    compiled_kernel.launch(*pointers, *scalars.values(), *counts)
+    return form, counts, pointers
 
 
 def _update_source(

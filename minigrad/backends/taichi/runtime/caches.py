@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import _lru_cache_wrapper, lru_cache
 from typing import Any, TypeVar
@@ -39,3 +40,4 @@ def clear_caches() -> None:
 
 
 driver.on_change(clear_caches)
+os.register_at_fork(after_in_child=clear_caches)  # the child then reaches the launch of a kernel, which raises

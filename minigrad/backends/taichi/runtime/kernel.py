@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.backends.taichi.runtime.array import current_recorder
 from minigrad.backends.taichi.runtime.driver import GPUS, NO_FLOAT64, on_restart, start, state
 from minigrad.backends.taichi.runtime.launchers import buffer_launcher, launcher
 from minigrad.backends.taichi.runtime.locking import lock
@@ -26,7 +27,15 @@ from minigrad.core.errors import DeviceError
 from minigrad.core.specialise import compile_function
 from minigrad.core.symbolic import concrete
 
-__all__ = ["Kernel", "element_bytes", "get_kernel", "observe_calls", "observe_launches", "transform_for_gpu"]
+__all__ = [
+    "Kernel",
+    "element_bytes",
+    "get_kernel",
+    "is_observed",
+    "observe_calls",
+    "observe_launches",
+    "transform_for_gpu",
+]
 
 _COMPILER_OPTIONS = {"real_matrix_scalarize": False, "fast_math": False}  # compiler options of minigrad's kernels only
 
@@ -187,6 +196,11 @@ def _compiler_options(ti: Any, extra_options: dict[str, bool]) -> Iterator[None]
         core.default_fp = default_float
         for name, value in before.items():
             setattr(config, name, value)
+
+
+def is_observed() -> bool:
+    """Return whether launches are observed or recorded, in any thread."""
+    return bool(_listeners) or current_recorder() is not None
 
 
 def observe_launches(listener: Callable[[Kernel], None]) -> contextlib.AbstractContextManager[None]:
