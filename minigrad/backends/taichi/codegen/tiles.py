@@ -296,21 +296,25 @@ def dot_kernel(type: Any, serial: bool) -> Kernel:
         *[f"    a{r} = n * batch_stride_a + row{r} * row_stride_a" for r in rows],
         *[f"    column{c} = ti.min(j * {len(columns)} + {c}, size - 1)" for c in columns],
         *[f"    b{c} = n * batch_stride_b + column{c} * column_stride_b" for c in columns],
+        *[f"    d{r}_{c} = z_[column{c} * bias_stride]" for r, c in cells],
+        f"    for block in range((depth + {BLOCK - 1}) // {BLOCK}):",
         *[
-            f"    c{r}_{c} = ti.Vector([ti.{source.TAICHI_NAMES[dtype]}(0.0) for _ in range({lanes})])"
+            f"        c{r}_{c} = ti.Vector([ti.{source.TAICHI_NAMES[dtype]}(0.0) for _ in range({lanes})])"
             for r, c in cells
         ],
-        "    k = 0",
-        "    while k < depth:",
-        *[f"        y{c} = b_[b{c} + k]" for c in columns],
+        f"        k = block * {BLOCK}",
+        f"        last = ti.min(depth, k + {BLOCK})",
+        "        while k < last:",
+        *[f"            y{c} = b_[b{c} + k]" for c in columns],
     ]
     for r in rows:
-        lines += [f"        x = a_[a{r} + k]"]
-        lines += [f"        {muladd.fma_vectors_line(f'c{r}_{c}', 'x', f'y{c}', dtype)}" for c in columns]
-    lines += ["        k += k_step", f"    s = ti.{source.TAICHI_NAMES[dtype]}(0.0)"]
+        lines += [f"            x = a_[a{r} + k]"]
+        lines += [f"            {muladd.fma_vectors_line(f'c{r}_{c}', 'x', f'y{c}', dtype)}" for c in columns]
+    lines += ["            k += k_step", f"        s = ti.{source.TAICHI_NAMES[dtype]}(0.0)"]
     for r, c in cells:
-        lines += [f"    {muladd.sum_line('s', f'c{r}_{c}', dtype)}"]
-        lines += [f"    y_[(n * m + row{r}) * size + column{c}] = s + z_[column{c} * bias_stride]"]
+        lines += [f"        {muladd.sum_line('s', f'c{r}_{c}', dtype)}"]
+        lines += [f"        d{r}_{c} = s + d{r}_{c}"]
+    lines += [f"    y_[(n * m + row{r}) * size + column{c}] = d{r}_{c}" for r, c in cells]
     each, alone = vector_annotation(dtype, lanes), source.array_annotation(dtype)
     arrays = {"y_": alone, "a_": each, "b_": each, "z_": alone, "scalars_": source.array_annotation("int32")}
     head = ", ".join([*[f"{x}: {what}" for x, what in arrays.items()], "tiles: ti.i32"])

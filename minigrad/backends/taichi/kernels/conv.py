@@ -11,7 +11,7 @@ from minigrad.backends.numpy.conv import grid
 from minigrad.backends.numpy.conv import window_view as seen
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.codegen.tiles import LANES
-from minigrad.backends.taichi.kernels import conv_tiles, cuda_matmul
+from minigrad.backends.taichi.kernels import conv_matmul, conv_tiles, cuda_matmul
 from minigrad.backends.taichi.kernels.elementwise import array_argument, copy_into, evaluate, full
 from minigrad.backends.taichi.kernels.matmul import matmul
 from minigrad.backends.taichi.kernels.reduction import reduce_snippet
@@ -185,7 +185,8 @@ def _implicit_gemm(
 def convolve(x: Any, w: Any, bias: Any, window: Window, out_size: Shape) -> Any:
     """Convolve `x` with `w`, by multiplying each window by all weights."""
     if source.VECTORIZED:
-        return conv_tiles.convolve(x, w, bias, window, out_size)
+        convolution = conv_matmul if conv_matmul.has_many_weights(w.shape, out_size) else conv_tiles
+        return convolution.convolve(x, w, bias, window, out_size)
     w, depth = as_contiguous(w), prod(w.shape[1:])
     out = _implicit_gemm(
         x, w, window, out_size, True, len(w), (0, 1, depth), None if bias is None else as_contiguous(bias)
@@ -220,7 +221,9 @@ def conv2d_weight(g: Any, x: Any, *, window: Window, groups: int) -> Any:
 def weight_gradient(g: Any, x: Any, window: Window, out_size: Shape) -> Any:
     """Return the weight gradients: the products of each tap and the output gradients, summed over images."""
     if source.VECTORIZED:
-        return conv_tiles.weight_gradient(g, x, window, out_size)
+        weights = (g.shape[1], x.shape[1], *window.size)
+        convolution = conv_matmul if conv_matmul.has_many_weights(weights, out_size) else conv_tiles
+        return convolution.weight_gradient(g, x, window, out_size)
     channels, depth = g.shape[1], prod(out_size)
     products = _implicit_gemm(
         x, as_contiguous(g), window, out_size, False, channels, (channels * depth, 1, depth), None
@@ -230,7 +233,11 @@ def weight_gradient(g: Any, x: Any, window: Window, out_size: Shape) -> Any:
 
 @kernel("conv2d_input", TAICHI)
 def conv2d_input(g: Any, w: Any, *, shape: Shape, window: Window, groups: int) -> Any:
-    if can_use_tiles(g, window, groups) and window.stride == (1, 1) and min(shape) > 0:
+    uses_tiles = can_use_tiles(g, window, groups) and min(*shape, *g.shape) > 0
+    is_strided = window.stride != (1, 1)
+    if uses_tiles and source.VECTORIZED and (is_strided or conv_matmul.has_many_weights(w.shape, g.shape[2:])):
+        return conv_matmul.input_gradient(g, w, shape, window)
+    if uses_tiles and not is_strided:
         reach = [dilation * (size - 1) for size, dilation in zip(window.size, window.dilation, strict=True)]
         before = [far - pad[0] for far, pad in zip(reach, window.padding, strict=True)]
         ends = zip(shape[2:], g.shape[2:], reach, before, strict=True)

@@ -160,7 +160,7 @@ def _plan(
     k_contiguous = col_a == row_b == 1 and not (
         misalignment_a or misalignment_b or depth % lanes or any(step % lanes for step in k_strides)
     )
-    if k_contiguous and m * n * 8 < depth * (m + n) and depth <= BLOCK * lanes:
+    if k_contiguous and m * n * 8 < depth * (m + n):
         row_tiles, column_tiles = -(-m // DOT_TILE[0]), -(-n // DOT_TILE[1])
         strides = [step // lanes for step in k_strides]
         scalars = (row_tiles, column_tiles, m, n, depth // lanes, *strides, int(biased), 1)
