@@ -1,8 +1,8 @@
 """Convolutions with many weights and few output positions on the CPU, as matrix products.
 
 Each window becomes a row of elements, in the order of the weights of an output channel. The weights are then a matrix
-as they lie in memory, and the convolution and its gradients are products of matrices, computed by `matmul`. The
-kernels in `conv_source` would pack all weights, and read all of them again for every eight positions of an image.
+without a copy, and the convolution and its gradients are products of matrices, computed by `matmul`. The kernels in
+`conv_source` would pack all weights, and read all of them again for every eight positions of an image.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.taichi.codegen import simd, source
-from minigrad.backends.taichi.kernels import simd_lines
+from minigrad.backends.taichi.kernels import channel_norms, simd_lines
 from minigrad.backends.taichi.kernels.elementwise import array_argument, evaluate, full, param_of
 from minigrad.backends.taichi.kernels.reduction import reduce_snippet
 from minigrad.backends.taichi.kernels.rows import broadcast_contiguous
@@ -138,6 +138,55 @@ def _normalise_rows(a: Any, parameters: dict[str, Any], norm: Any) -> tuple[Any,
     return y, mean, rstd
 
 
+_ROW_BACKWARD = """        mean = {mean}
+        rstd = rstd_[i]
+        dots = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])
+        sums = ti.Vector([ti.cast(0, ti.f64) for j in range(16)])
+        for k in range(n):
+            h = u_[i * n + k]{weighted}
+            x = h * ((a_[i * n + k] - mean) * rstd)
+            dots = dots + ti.Vector([ti.cast(x[j], ti.f64) for j in range(16)])
+            sums = sums + ti.Vector([ti.cast(h[j], ti.f64) for j in range(16)])
+        dot = ti.cast(dots.sum() / count, ti.f32)
+        mean_grad = ti.cast(sums.sum() / count, ti.f32)
+        for k in range(n):
+            h = u_[i * n + k]{weighted}
+            y_[i * n + k] = (h - (a_[i * n + k] - mean) * rstd * dot{centred}) * rstd
+"""
+
+
+@arch_cache()
+def _row_backward_kernel(centred: bool, weighted: bool, serial: bool) -> Any:
+    body = _ROW_BACKWARD.format(
+        mean="mean_[i]" if centred else "0.0",
+        weighted=" * weight_[k]" if weighted else "",
+        centred=" - mean_grad" if centred else "",
+    )
+    arguments = [("y_", simd.VECTOR), ("u_", simd.VECTOR), ("a_", simd.VECTOR), ("rstd_", simd.NUMBER)]
+    arguments += [("mean_", simd.NUMBER)] * centred + [("weight_", simd.VECTOR)] * weighted
+    arguments += [("count", "ti.f64"), ("lines", "ti.i32"), ("n", "ti.i32")]
+    name = "normalize_rows_backward"
+    return get_kernel(name, *simd.kernel_source(name, arguments, "lines", body, serial))
+
+
+def _normalise_rows_backward(u: Any, a: Any, weight: Any, mean: Any, rstd: Any, norm: Any) -> Any:
+    """Return the gradient for the input of `_normalise_rows`, or None for any other layout."""
+    n, last = norm.shape[-1], len(norm.shape) - 1
+    vectors = (u, a) if weight is None else (u, a, weight)
+    rows = (rstd, mean) if norm.centred else (rstd,)
+    if norm.dim != (last,) or norm.along != (last,) or not a.size or n % 16:
+        return None
+    if not all(simd_lines.is_vector_aligned(x) and x.flags.c_contiguous for x in vectors):
+        return None
+    if not all(x.dtype == a.dtype and x.flags.c_contiguous for x in rows):
+        return None
+    y = empty(a.shape, a.dtype)
+    arrays = (y, u, a, *rows, *([] if weight is None else [weight]))
+    compiled_kernel = _row_backward_kernel(norm.centred, weight is not None, a.size <= simd_lines.MAX_SERIAL)
+    compiled_kernel.launch(*map(array_argument, arrays), float(n), a.size // n, n // 16)
+    return y
+
+
 @kernel("layer_norm", TAICHI)
 @kernel("group_norm", TAICHI)
 @kernel("rms_norm", TAICHI)
@@ -152,12 +201,23 @@ def norm(a: Any, weight: Any, bias: Any = None, *, norm: Any) -> tuple[Any, Any,
 @kernel("batch_norm", TAICHI)
 @kernel("instance_norm", TAICHI)
 def norm_with_statistics(a: Any, weight: Any, bias: Any, *, norm: Any) -> tuple[Any, ...]:
+    result = channel_norms.normalise_channels(a, weight, bias, norm)
+    if result is not None:
+        y, mean, var, rstd = result
+        return y, mean, var, mean, rstd
     y, mean, var, rstd = _normalise(a, weight, bias, norm)
     return y, mean, evaluate("as_type", "a", (var,), a.dtype), mean, rstd
 
 
 @kernel("norm_backward", TAICHI)
 def norm_backward(u: Any, a: Any, weight: Any, mean: Any, rstd: Any, *, norm: Any) -> Any:
+    y = channel_norms.normalise_channels_backward(u, a, weight, mean, rstd, norm)
+    if y is None:
+        y = _normalise_rows_backward(u, a, weight, mean, rstd, norm)
+    return _norm_backward(u, a, weight, mean, rstd, norm) if y is None else y
+
+
+def _norm_backward(u: Any, a: Any, weight: Any, mean: Any, rstd: Any, norm: Any) -> Any:
     x, weighted_grad = reshape(a, shape=norm.shape), reshape(u, shape=norm.shape)
     if weight is not None:
         weighted_grad = _evaluate(
@@ -179,6 +239,9 @@ def norm_backward(u: Any, a: Any, weight: Any, mean: Any, rstd: Any, *, norm: An
 
 @kernel("norm_weight", TAICHI)
 def norm_weight(u: Any, a: Any, mean: Any, rstd: Any, *, to: tuple[int, ...], norm: Any) -> Any:
+    y = channel_norms.sum_to_channels(u, a, mean, rstd, to, norm)
+    if y is not None:
+        return y
     inputs = (reshape(u, shape=norm.shape), reshape(a, shape=norm.shape), mean, rstd)
     rest = tuple(k for k in range(len(norm.shape)) if k not in norm.along)
     return _sum_over_dims("norm_weight", "a * ((b - c) * d)", inputs, rest, norm, "s", {}).reshape(to)

@@ -89,7 +89,9 @@ def test_a_sum_of_many_ones_is_exact_and_of_tenths_close():
 NORMS = {
     "layer_norm": [Norm((33, n), (1,), (1,), 1e-5) for n in (5, 50, 64, 1000)],
     "rms_norm": [Norm((33, n), (1,), (1,), 1e-5, False) for n in (5, 64)],
-    "batch_norm": [Norm(shape, (0, 2), (1,), 1e-5) for shape in ((6, 8, 49), (6, 8, 64), (70, 32, 1), (7, 3, 1))],
+    "batch_norm": [
+        Norm(shape, (0, 2), (1,), 1e-5) for shape in ((6, 8, 49), (6, 8, 64), (5, 9, 4), (70, 32, 1), (7, 3, 1))
+    ],
     "instance_norm": [Norm(shape, (2,), (1,), 1e-5) for shape in ((6, 8, 49), (6, 8, 64))],
     "group_norm": [Norm(shape, (2, 3), (1, 2), 1e-5) for shape in ((6, 2, 4, 48), (6, 2, 4, 49), (6, 3, 5, 2))],
 }
