@@ -261,9 +261,9 @@ def _normalise_with_batch_stats(
     result, batch_mean, batch_var = OPS[name](input, weight, bias, norm=norm)
     count = prod(norm.shape[k] for k in norm.dim)
     if mean is not None and input._array.size:
-        for running_stat, batch_stat in (
-            (mean, batch_mean.detach()),
-            (var, batch_var.detach() * (count / (count - 1))),
-        ):
-            running_stat.copy_(running_stat * (1.0 - momentum) + reduce.mean(batch_stat, (0, 2)) * momentum)
+        for running_stat, batch_stat, scale in ((mean, batch_mean, 1.0), (var, batch_var, count / (count - 1))):
+            new_stat = batch_stat.detach()
+            # A norm over the batch has one statistic per channel, other norms one per sample and channel.
+            new_stat = reshape_to(new_stat, running_stat.shape) if 0 in norm.dim else reduce.mean(new_stat, (0, 2))
+            running_stat.copy_(running_stat * (1.0 - momentum) + new_stat * (momentum * scale))
     return result

@@ -92,7 +92,8 @@ def _norm_backward_meaning(u: Any, a: Any, w: Any, norm: Norm) -> Any:
 def _sum_to_weight(x: Any, to: Shape, norm: Norm) -> Any:
     """Sum x over all dimensions except norm.along, and reshape it to `to`. This is the adjoint of `_apply_weight`."""
     reduced_dims = tuple(k for k in range(len(norm.shape)) if k not in norm.along)
-    return reshape(sum(reshape(x, shape=norm.shape), dim=reduced_dims, keepdim=False), shape=to)
+    total = sum(reshape(x, shape=norm.shape), dim=reduced_dims, keepdim=False)
+    return total if total.shape == to else reshape(total, shape=to)
 
 
 def _declare_norm(

@@ -12,7 +12,7 @@ from minigrad.backends.numpy.reduce import sum_dtype
 from minigrad.backends.taichi.codegen import source
 from minigrad.backends.taichi.kernels.elementwise import evaluate
 from minigrad.backends.taichi.kernels.reduction import reduce_snippet
-from minigrad.backends.taichi.runtime.array import TAICHI, CpuArray, current_recorder, current_target
+from minigrad.backends.taichi.runtime.array import TAICHI, CpuArray, current_recorder, current_target, reshape_owned
 from minigrad.core.dispatch import kernel
 
 __all__ = ["sum_to"]
@@ -27,7 +27,7 @@ def sum(a: Any, *, dim: Sequence[int], keepdim: bool) -> Any:
 def sum_to(a: Any, *, shape: tuple[int, ...]) -> Any:
     extra = a.ndim - len(shape)
     dims = tuple(k for k in range(a.ndim) if k < extra or (shape[k - extra] == 1 and a.shape[k] != 1))
-    return reduce_snippet("sum", "sum", "a", (a,), dims, True, sum_dtype(a)).reshape(shape)
+    return reshape_owned(reduce_snippet("sum", "sum", "a", (a,), dims, True, sum_dtype(a)), shape)
 
 
 @kernel("mean", TAICHI)
