@@ -44,14 +44,14 @@ _PACKING_READS = {
     # contiguous: copy vectors
     "contiguous": """        for k in range(depth):
             for u in range({units}):
-                y_[(t * padded + k) * {units} + u] = a_[n * batch_stride + k * depth_stride + j * {units} + u]
+                y_[(t * padded + k) * {units} + u] = a_[batch + k * depth_stride + j * {units} + u]
 """,
     # contiguous along the sum: transpose in blocks of four
     "transposed": """        for k in range(depth // 4):
 {loads}{stores}""",
     "strided": """        for k in range(padded):
             for l in range({width}):
-                x = a_[n * batch_stride + ti.min(j * {width} + l, size - 1) * width_stride\
+                x = a_[batch + ti.min(j * {width} + l, size - 1) * width_stride\
  + ti.min(k, depth - 1) * depth_stride]
                 y_[(t * padded + k) * {width} + l] = ti.select(k < depth, x, zero)
 """,
@@ -61,10 +61,7 @@ _PACKING_READS = {
 @arch_cache(64)
 def packing_kernel(layout: str, type: Any, width: int, serial: bool) -> Kernel:
     dtype, rows = type.name, range(width)
-    loads = [
-        f"            x{r} = a_[n * batch_stride + ti.min(j * {width} + {r}, size - 1) * width_stride + k]\n"
-        for r in rows
-    ]
+    loads = [f"            x{r} = a_[batch + ti.min(j * {width} + {r}, size - 1) * width_stride + k]\n" for r in rows]
     unit = vector_unit(width)
     units = width // unit
     stores = [
@@ -78,10 +75,22 @@ def packing_kernel(layout: str, type: Any, width: int, serial: bool) -> Kernel:
         layout, source.array_annotation(dtype)
     )
     body = (
-        f"        n = t // panels\n        j = t % panels\n        zero = ti.cast(0, ti.{source.TAICHI_NAMES[dtype]})\n"
-        f"{body}"
+        "        n = t // panels\n        j = t % panels\n"
+        "        batch = n // heads * batch_stride + n % heads * head_stride\n"
+        f"        zero = ti.cast(0, ti.{source.TAICHI_NAMES[dtype]})\n{body}"
     )
-    numbers = ("batches", "panels", "size", "depth", "padded", "batch_stride", "width_stride", "depth_stride")
+    numbers: tuple[str, ...] = (
+        "batches",
+        "panels",
+        "size",
+        "depth",
+        "padded",
+        "heads",
+        "batch_stride",
+        "head_stride",
+        "width_stride",
+    )
+    numbers += ("depth_stride",)
     text = (
         f"@ti.kernel\ndef pack_{layout}_{width}_kernel(y_: {out}, a_: {input_annotation}, "
         f"{', '.join(f'{x}: ti.i32' for x in numbers)}):\n{source.parallel_loop('batches * panels', body, serial)}"
@@ -106,19 +115,19 @@ def vector_unit(rows: int) -> int:
 
 def left_operand(layout: str, rows: int) -> _LeftOperand:
     unit = vector_unit(rows)
-    row = f"r{{r}} = n * batch_stride_a + ti.min(i * {rows} + {{r}}, m - 1) * row_stride_a"
+    row = f"r{{r}} = batch_a + ti.min(i * {rows} + {{r}}, m - 1) * row_stride_a"
     return {
         "panels": _LeftOperand(
             1,
             unit,
-            f"first = (n * batch_stride_a + i * depth) * {rows // unit}",
+            f"first = (batch_a + i * depth) * {rows // unit}",
             f"a_[first + k * {rows // unit} + {{u}}][{{l}}]",
         ),
         "rows": _LeftOperand(8, 8, row, "a_[r{r} + k][{s}]"),
         "columns": _LeftOperand(
             1,
             unit,
-            f"a_offset = n * batch_stride_a + i * {rows // unit} + block * {BLOCK} * k_stride_a",
+            f"a_offset = batch_a + i * {rows // unit} + block * {BLOCK} * k_stride_a",
             "a_[a_offset + {u}][{l}]",
         ),
         "strided": _LeftOperand(1, 1, row, "a_[r{r} + k * k_stride_a]"),
@@ -127,9 +136,14 @@ def left_operand(layout: str, rows: int) -> _LeftOperand:
 
 _TABLE_NAMES = (  # read from a table, since an argument costs 0.4 µs per launch
     "row_tiles", "chunks", "rows", "column_vectors", "column_tiles", "m", "size", "depth",
-    "batch_stride_a", "row_stride_a", "k_stride_a",
-    "batch_stride_b", "k_stride_b", "panel_stride_b", "column_stride_b", "bias_stride", "k_step",
+    "heads_a", "batch_stride_a", "head_stride_a", "row_stride_a", "k_stride_a",
+    "heads_b", "batch_stride_b", "head_stride_b", "k_stride_b", "panel_stride_b", "column_stride_b",
+    "bias_stride", "k_step",
 )  # fmt: skip
+
+
+# A batch may have two dimensions with strides of their own, such as sequences and the heads of an attention.
+_BATCH_LINES = [f"batch_{x} = n // heads_{x} * batch_stride_{x} + n % heads_{x} * head_stride_{x}" for x in "ab"]
 
 
 class TiledProduct(NamedTuple):
@@ -193,6 +207,7 @@ def tiled_kernel(tiles: TiledProduct, end: source.Epilogue = source.NO_EPILOGUE)
         lines += [f"    o{v}_{k} = ti.min(j{v} * {lanes} + {k}, size - 1)" for k in places]
     lines += [
         "    n = group // column_tiles // chunks",
+        *[f"    {line}" for line in _BATCH_LINES],
         "    begin = group // column_tiles % chunks * row_tiles",
         "    end = ti.min(begin + ti.min(last_t - group * row_tiles, row_tiles), rows)",
         f"    for block in range((depth + {blocks - 1}) // {blocks}):",
@@ -225,9 +240,7 @@ def _tile_lines(tiles: TiledProduct) -> list[str]:
         else f"ti.Vector([ti.{source.TAICHI_NAMES[dtype]}(0.0) for _ in range({lanes})])"
     )
     lines = [before.format(r=r) for r in (rows if "{r}" in before else (0,))]
-    lines += [
-        f"b_offset{v} = n * batch_stride_b + j{v} * panel_stride_b + block * {BLOCK} * k_stride_b" for v in columns
-    ]
+    lines += [f"b_offset{v} = batch_b + j{v} * panel_stride_b + block * {BLOCK} * k_stride_b" for v in columns]
     lines += [f"c{r}_{v} = {start.format(v=v)}" for r, v in cells]
     lines += [f"k = block * {BLOCK // steps}", f"last = ti.min(depth, k + {BLOCK // steps})", "while k < last:"]
     lines += [f"    {line}" for line in [*_product_lines(tiles, number), "k += k_step"]]
@@ -284,18 +297,19 @@ def dot_kernel(type: Any, serial: bool) -> Kernel:
     """Return a kernel that computes dot products, reading both operands in place, in vectors along the sum."""
     dtype, lanes, rows, columns = type.name, LANES[type], range(DOT_TILE[0]), range(DOT_TILE[1])
     cells = list(product(rows, columns))
-    names = ["row_tiles", "column_tiles", "m", "size", "depth", "batch_stride_a", "row_stride_a"]
-    names += ["batch_stride_b", "column_stride_b", "bias_stride", "k_step"]
+    names = ["row_tiles", "column_tiles", "m", "size", "depth", "heads_a", "batch_stride_a", "head_stride_a"]
+    names += ["row_stride_a", "heads_b", "batch_stride_b", "head_stride_b", "column_stride_b", "bias_stride", "k_step"]
     lines = [f"{x} = scalars_[{k}]" for k, x in enumerate(names)]
     lines += [
         "for t in range(first_t, last_t):",
         "    i = t // column_tiles % row_tiles",
         "    j = t % column_tiles",
         "    n = t // column_tiles // row_tiles",
+        *[f"    {line}" for line in _BATCH_LINES],
         *[f"    row{r} = ti.min(i * {len(rows)} + {r}, m - 1)" for r in rows],
-        *[f"    a{r} = n * batch_stride_a + row{r} * row_stride_a" for r in rows],
+        *[f"    a{r} = batch_a + row{r} * row_stride_a" for r in rows],
         *[f"    column{c} = ti.min(j * {len(columns)} + {c}, size - 1)" for c in columns],
-        *[f"    b{c} = n * batch_stride_b + column{c} * column_stride_b" for c in columns],
+        *[f"    b{c} = batch_b + column{c} * column_stride_b" for c in columns],
         *[f"    d{r}_{c} = z_[column{c} * bias_stride]" for r, c in cells],
         f"    for block in range((depth + {BLOCK - 1}) // {BLOCK}):",
         *[

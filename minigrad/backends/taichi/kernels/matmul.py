@@ -63,10 +63,29 @@ CHUNK_BYTES = 2**18  # number of bytes of the left operand that stay in L2 while
 MAX_INNER = 1 << 14  # inner size of partial products, accumulated in float64; only for a depth of at least twice this
 
 
+class BatchStrides(NamedTuple):
+    """The strides of a batch of two dimensions, the second of size `heads`: of the first and of the second."""
+
+    heads: int
+    outer: int
+    inner: int
+
+    @property
+    def is_broadcast(self) -> bool:
+        """Whether all elements of the batch are the same matrix."""
+        return not (self.outer or self.inner)
+
+    def __floordiv__(self, unit: int) -> BatchStrides:
+        return BatchStrides(self.heads, self.outer // unit, self.inner // unit)
+
+
+NO_BATCH = BatchStrides(1, 0, 0)
+
+
 def _pack(
-    x: Any, batches: int, width: int, size: int, depth: int, batch_stride: int, width_stride: int, depth_stride: int
+    x: Any, batches: int, width: int, size: int, depth: int, batch: BatchStrides, width_stride: int, depth_stride: int
 ) -> Any:
-    """Pack x[n * batch_stride + l * width_stride + k * depth_stride] into panels, for l < `size` and k < `depth`."""
+    """Pack x[batch + l * width_stride + k * depth_stride] into panels, for l < `size` and k < `depth`."""
     compiled_kernel, count, scalars = _packing_plan(
         x.dtype,
         address_argument(x)[0] % CACHE_LINE,
@@ -74,7 +93,7 @@ def _pack(
         width,
         size,
         depth,
-        batch_stride,
+        batch,
         width_stride,
         depth_stride,
     )
@@ -91,7 +110,7 @@ def _packing_plan(
     width: int,
     size: int,
     depth: int,
-    batch_stride: int,
+    batch: BatchStrides,
     width_stride: int,
     depth_stride: int,
 ) -> tuple[Kernel, int, tuple[int, ...]]:
@@ -104,18 +123,21 @@ def _packing_plan(
         vector_size = vector_unit(width)
         if width_stride == 1 and not (
             size % width
-            or batch_stride % vector_size
+            or batch.outer % vector_size
+            or batch.inner % vector_size
             or depth_stride % vector_size
             or misalignment % (vector_size * itemsize)
         ):
             layout, unit = "contiguous", vector_size
-        elif depth_stride == 1 and not (batch_stride % 4 or width_stride % 4 or misalignment % (4 * itemsize)):
+        elif depth_stride == 1 and not (
+            batch.outer % 4 or batch.inner % 4 or width_stride % 4 or misalignment % (4 * itemsize)
+        ):
             layout, unit = "transposed", 4
     compiled_kernel = packing_kernel(layout, dtype, width, count <= 4 * source.SERIAL_LIMIT)
     return (
         compiled_kernel,
         count,
-        (batches, panels, size, depth, padded_depth, batch_stride // unit, width_stride // unit, depth_stride // unit),
+        (batches, panels, size, depth, padded_depth, *(batch // unit), width_stride // unit, depth_stride // unit),
     )
 
 
@@ -127,8 +149,8 @@ def _zeros(dtype: Any) -> Any:
 class ProductPlan(NamedTuple):
     """The plan of a product: the arguments of `_pack` for each operand to pack, and the launch."""
 
-    left: tuple[int, ...] | None
-    right: tuple[int, ...] | None
+    left: tuple[Any, ...] | None
+    right: tuple[Any, ...] | None
     kernel: Kernel
     scalars: np.ndarray[Any, Any]
     scalars_pointer: tuple[int, int, int]  # the address of `scalars`
@@ -149,33 +171,38 @@ def _tile(m: int, right: int) -> tuple[int, int]:
     return min(TILE_COSTS, key=lambda tile: -(-m // tile[0]) * -(-right // tile[1]) * TILE_COSTS[tile])
 
 
+def _is_misaligned(batch: BatchStrides, unit: int) -> bool:
+    """Return whether a stride of a batch is not a multiple of `unit`, a number of elements."""
+    return bool(batch.outer % unit or batch.inner % unit)
+
+
 @arch_cache(4096)
 def _plan(
     dtype: Any, m: int, n: int, depth: int, count: int, misalignment_a: int, misalignment_b: int,
-    batch_a: int, row_a: int, col_a: int, batch_b: int, row_b: int, col_b: int, biased: bool,
+    batch_a: BatchStrides, row_a: int, col_a: int, batch_b: BatchStrides, row_b: int, col_b: int, biased: bool,
 ) -> ProductPlan:  # fmt: skip
     """Plan `count` products (m, depth) @ (depth, n). Misalignments are the addresses modulo `CACHE_LINE`."""
     lanes, itemsize, work = LANES[dtype], dtype.itemsize, count * m * n * depth
-    k_strides = (batch_a, row_a, batch_b, col_b)
+    k_strides = (*batch_a[1:], row_a, *batch_b[1:], col_b)
     k_contiguous = col_a == row_b == 1 and not (
         misalignment_a or misalignment_b or depth % lanes or any(step % lanes for step in k_strides)
     )
     if k_contiguous and m * n * 8 < depth * (m + n):
         row_tiles, column_tiles = -(-m // DOT_TILE[0]), -(-n // DOT_TILE[1])
-        strides = [step // lanes for step in k_strides]
-        scalars = (row_tiles, column_tiles, m, n, depth // lanes, *strides, int(biased), 1)
+        reads = (*(batch_a // lanes), row_a // lanes, *(batch_b // lanes), col_b // lanes)
+        scalars: tuple[int, ...] = (row_tiles, column_tiles, m, n, depth // lanes, *reads, int(biased), 1)
         return _make_plan(dot_kernel(dtype, work <= MAX_SERIAL_PRODUCTS), scalars, count * row_tiles * column_tiles)
     left_in_cache = m * depth * itemsize <= CACHE_BYTES
     left_mode, gathers_right = "panels", False
     tile = _tile(m, -(-n // lanes))
     tile_rows, unit = tile[0], vector_unit(tile[0])
-    columns_fit = not (misalignment_a or m % tile_rows or col_a % unit or batch_a % unit or depth % 4)
-    rows_fit = source.HAS_AVX512 and not (misalignment_a or depth % 8 or row_a % 8 or batch_a % 8)
+    columns_fit = not (misalignment_a or m % tile_rows or col_a % unit or _is_misaligned(batch_a, unit) or depth % 4)
+    rows_fit = source.HAS_AVX512 and not (misalignment_a or depth % 8 or row_a % 8 or _is_misaligned(batch_a, 8))
     if left_in_cache and row_a == 1 and columns_fit:
         left_mode = "columns"
     elif left_in_cache and col_a == 1 and rows_fit and n <= MAX_UNPACKED_COLUMNS:
         left_mode = "rows"
-    aligned = col_b == 1 and not (n % lanes or row_b % lanes or batch_b % lanes or misalignment_b)
+    aligned = col_b == 1 and not (n % lanes or row_b % lanes or _is_misaligned(batch_b, lanes) or misalignment_b)
     direct_right = (
         aligned
         and (left_mode != "panels" or depth % K_STEP == 0)
@@ -185,18 +212,22 @@ def _plan(
         left_mode, gathers_right = "strided", not aligned
     if gathers_right or left_mode in ("rows", "strided"):
         tile_rows, tile = tile[0], (tile[0], 1)
-    pack_a = (count if batch_a else 1, tile_rows, m, depth, batch_a, row_a, col_a) if left_mode == "panels" else None
+    pack_a = (
+        (1 if batch_a.is_broadcast else count, tile_rows, m, depth, batch_a, row_a, col_a)
+        if left_mode == "panels"
+        else None
+    )
     packs_right = not direct_right and left_mode != "strided"
-    pack_b = (count if batch_b else 1, lanes, n, depth, batch_b, col_b, row_b) if packs_right else None
+    pack_b = (1 if batch_b.is_broadcast else count, lanes, n, depth, batch_b, col_b, row_b) if packs_right else None
     rows, column_vectors, padded_depth = -(-m // tile_rows), -(-n // lanes), -(-depth // K_STEP) * K_STEP
     steps, load_width = left_operand(left_mode, tile_rows)[:2]
-    reads_a = (batch_a // load_width, row_a // load_width, col_a // load_width)
+    reads_a = (*(batch_a // load_width), row_a // load_width, col_a // load_width)
     if pack_a:
-        reads_a = (rows * padded_depth * (batch_a != 0), 0, 0)
+        reads_a = (1, rows * padded_depth * (not batch_a.is_broadcast), 0, 0, 0)
     if pack_b:
-        reads_b = (column_vectors * padded_depth * (batch_b != 0), 1, padded_depth, 0)
+        reads_b = (1, column_vectors * padded_depth * (not batch_b.is_broadcast), 0, 1, padded_depth, 0)
     else:
-        reads_b = (batch_b, row_b, 0, col_b) if gathers_right else (batch_b // lanes, row_b // lanes, 1, 0)
+        reads_b = (*batch_b, row_b, 0, col_b) if gathers_right else (*(batch_b // lanes), row_b // lanes, 1, 0)
     chunks = -(-m * depth * itemsize // CHUNK_BYTES)
     row_tiles, column_tiles = -(-rows // chunks), -(-column_vectors // tile[1])
     rounds = padded_depth if left_mode == "panels" else -(-depth // steps)
@@ -209,28 +240,28 @@ def _plan(
     return _make_plan(compiled_kernel, scalars, count * chunks * column_tiles * row_tiles, pack_a, pack_b)
 
 
-def _collapse_batch(x: Any, batch: tuple[int, ...]) -> tuple[Any, int]:
-    """Broadcast the leading dimensions of `x` to `batch`, copying unless they can be merged into a single dimension.
+def _batch_strides(x: Any, batch: tuple[int, ...], dims: int) -> tuple[Any, BatchStrides]:
+    """Broadcast the leading dimensions of `x` to `batch`, copying unless they can be merged into `dims` dimensions.
 
-    Return `x` and the stride of the merged dimension, in elements.
+    Return `x` and the strides of the merged dimensions, in elements.
     """
     if x.ndim == 2:
-        return x, 0
+        return x, NO_BATCH
     broadcasted = np.broadcast_to(x, (*batch, *x.shape[-2:]), subok=True)
-    _, (steps,) = collapse_dimensions(batch, [[by // x.itemsize for by in broadcasted.strides[:-2]]])
-    if len(steps) == 1:
-        return x, steps[0]
-    return as_contiguous(broadcasted.view(x.__class__)), x.shape[-2] * x.shape[-1]
+    sizes, (steps,) = collapse_dimensions(batch, [[by // x.itemsize for by in broadcasted.strides[:-2]]])
+    if len(steps) > dims:
+        return as_contiguous(broadcasted.view(x.__class__)), BatchStrides(1, x.shape[-2] * x.shape[-1], 0)
+    return x, BatchStrides(sizes[1], steps[0], steps[1]) if len(steps) > 1 else BatchStrides(1, steps[0], 0)
 
 
 def tiled_matmul(a: Any, b: Any, bias: Any = None) -> Any:
     """Return a @ b + bias for floats, by tiles."""
     (m, depth), n, itemsize = a.shape[-2:], b.shape[-1], a.itemsize
     batch: tuple[int, ...] = ()
-    batch_stride_a = batch_stride_b = 0
+    batch_a = batch_b = NO_BATCH
     if a.ndim > 2 or b.ndim > 2:
         batch = broadcast_shapes(a.shape[:-2], b.shape[:-2], op="matmul")
-        (a, batch_stride_a), (b, batch_stride_b) = _collapse_batch(a, batch), _collapse_batch(b, batch)
+        (a, batch_a), (b, batch_b) = _batch_strides(a, batch, 2), _batch_strides(b, batch, 2)
     fuses_bias = (
         bias is not None
         and bias.shape == (n,)
@@ -240,10 +271,10 @@ def tiled_matmul(a: Any, b: Any, bias: Any = None) -> Any:
     (down_a, right_a), (down_b, right_b) = a.strides[-2:], b.strides[-2:]
     count, misalignments = prod(batch), (address_argument(a)[0] % CACHE_LINE, address_argument(b)[0] % CACHE_LINE)
     steps = (
-        batch_stride_a,
+        batch_a,
         down_a // itemsize,
         right_a // itemsize,
-        batch_stride_b,
+        batch_b,
         down_b // itemsize,
         right_b // itemsize,
     )
@@ -284,7 +315,7 @@ def _cuda_matmul(a: Any, b: Any, bias: Any) -> Any:
             *([] if bias is None else [bias]),
         ]
         return evaluate("matmul_split_k_sum", " + ".join(source.LETTERS[: len(products)]), products, a.dtype)
-    (a, batch_stride_a), (b, batch_stride_b) = _collapse_batch(a, batch), _collapse_batch(b, batch)
+    (a, (_, batch_stride_a, _)), (b, (_, batch_stride_b, _)) = (_batch_strides(x, batch, 1) for x in (a, b))
     fused_bias = bias if bias is not None and bias.shape == b.shape[-1:] and bias.flags.c_contiguous else None
     out = cuda_matmul.block_matmul(a, b, batch, batch_stride_a, batch_stride_b, fused_bias)
     return out if bias is fused_bias else evaluate("add", "a + b", (out, bias), out.dtype, out)

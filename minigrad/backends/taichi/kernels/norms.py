@@ -13,7 +13,7 @@ from minigrad.backends.taichi.kernels.elementwise import array_argument, evaluat
 from minigrad.backends.taichi.kernels.reduction import reduce_snippet
 from minigrad.backends.taichi.kernels.rows import broadcast_contiguous
 from minigrad.backends.taichi.kernels.shape import as_contiguous, reshape
-from minigrad.backends.taichi.runtime.array import TAICHI, current_target, empty
+from minigrad.backends.taichi.runtime.array import TAICHI, current_target, empty, reshape_owned
 from minigrad.backends.taichi.runtime.caches import arch_cache
 from minigrad.backends.taichi.runtime.kernel import get_kernel
 from minigrad.core.dispatch import kernel
@@ -244,7 +244,7 @@ def norm_weight(u: Any, a: Any, mean: Any, rstd: Any, *, to: tuple[int, ...], no
         return y
     inputs = (reshape(u, shape=norm.shape), reshape(a, shape=norm.shape), mean, rstd)
     rest = tuple(k for k in range(len(norm.shape)) if k not in norm.along)
-    return _sum_over_dims("norm_weight", "a * ((b - c) * d)", inputs, rest, norm, "s", {}).reshape(to)
+    return reshape_owned(_sum_over_dims("norm_weight", "a * ((b - c) * d)", inputs, rest, norm, "s", {}), to)
 
 
 # One Philox4x32-10 block supplies the random words of four elements, as in `minigrad.backends.numpy.random`.

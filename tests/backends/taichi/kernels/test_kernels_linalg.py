@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kernel_comparison import RNG, assert_same_result, copy_to_device, random_array
+from minigrad.backends.taichi.runtime import kernel
 from minigrad.core.dispatch import dispatch, get_kernels
 from minigrad.ops.conv import Window
 from needs import needs
@@ -67,6 +68,21 @@ def test_products_of_empty_matrices_and_single_rows(sizes):
 def test_products_of_integers(dtype):
     a, b = RNG.integers(0, 9, (20, 30)).astype(dtype), RNG.integers(0, 9, (30, 25)).astype(dtype)
     assert_same_result("matmul", a, b)
+
+
+@cross(1, sizes=[(32, 128), (24, 50), (16, 64), (3, 11)], dtype=["float32", "float64"])
+def test_products_of_the_heads_of_sequences(dtype, sizes):
+    """Sequences and heads are a batch of two dimensions, which no single stride describes; one may be broadcast."""
+    width, length = sizes
+    x = to_device(random_array(3, length, 2 * width * 4, dtype=dtype))
+    q, k = (x[..., part * width * 4 :][..., : width * 4].reshape(3, length, 4, width).swapaxes(1, 2) for part in (0, 1))
+    scores = to_device(random_array(3, 4, length, length, dtype=dtype))
+    launches = []
+    with kernel.observe_launches(lambda kernel: launches.append(kernel.name)):
+        for a, b in ((q, k.swapaxes(-1, -2)), (scores, k), (scores.swapaxes(-1, -2), q), (q[:1], k.swapaxes(-1, -2))):
+            found = dispatch("matmul", DEVICE, (a, b)).host
+            np.testing.assert_allclose(found, a.host @ b.host, rtol=1e-4, atol=1e-4)
+    assert not any("copy" in name or "contiguous" in name for name in launches)
 
 
 def test_products_of_misaligned_views():
