@@ -57,8 +57,8 @@ registers."""
 MAX_PLAIN = 4096  # maximum number of multiplications for which a single reduction launch is faster
 MAX_GATHERED = 2**16  # maximum number of multiplications for which gathering is faster than packing
 MAX_UNPACKED_ROWS = 64  # maximum number of rows for which packing columns is not worthwhile
-MAX_UNPACKED_COLUMNS = 256  # maximum number of columns for which packing rows is not worthwhile
-CACHE_BYTES = 2**20  # number of bytes that stay in the cache regardless of their layout
+MAX_UNPACKED_COLUMNS = 512  # maximum number of columns for which packing rows is not worthwhile
+CACHE_BYTES = 2**22  # number of bytes that stay in the last cache regardless of their layout
 CHUNK_BYTES = 2**18  # number of bytes of the left operand that stay in L2 while they are read for all columns
 MAX_INNER = 1 << 14  # inner size of partial products, accumulated in float64; only for a depth of at least twice this
 
