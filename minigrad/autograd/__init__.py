@@ -5,7 +5,9 @@ from minigrad.autograd.function import Function
 from minigrad.autograd.functional import hessian, hvp, jacobian, jvp, vjp
 from minigrad.autograd.gradcheck import gradcheck, gradgradcheck
 from minigrad.autograd.gradients import backward, events, grad
+from minigrad.autograd.value_fast_path import install_fast_path
 from minigrad.core.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from minigrad.core.value import Value
 
 __all__ = [
     "Function",
@@ -25,3 +27,5 @@ __all__ = [
     "set_grad_enabled",
     "vjp",
 ]
+
+install_fast_path(Value)

@@ -23,7 +23,7 @@ from minigrad.compiler.tape_floats import FloatRows
 from minigrad.compiler.tape_program import FlatGraph
 from minigrad.core.dispatch import PYTHON
 from minigrad.core.errors import ArgumentError, DeviceError, DTypeError, GraphError, ShapeError, describe_type
-from minigrad.core.graph import Node
+from minigrad.core.graph import leaf_writes
 from minigrad.core.value import Value
 
 __all__ = ["Tape"]
@@ -88,7 +88,7 @@ class Tape:
         row_values: list[Any] = [*flat.leaves, *flat.constants, *self._storage.nodes]
         self._rows: dict[Value, int] = {x: k for k, x in enumerate(row_values) if x.__class__ is not float}
         self._fixed_row_count = len(flat.fixed_rows)  # number of rows of leaves and constants
-        self._writes = Node.writes
+        self._writes = leaf_writes.count
         self._sample_count: int | None = None  # of the last computation, if it was over many samples
         self._is_current = self._has_run = False  # are results up to date with the leaves; were any computed?
         # Are there gradients of leaves; are those of all rows from the last backward pass?
@@ -112,7 +112,7 @@ class Tape:
         """
         rows = self._values_by_row(values)
         self._check_copy(rows)
-        self._writes = Node.writes
+        self._writes = leaf_writes.count
         self._storage.set_values(rows)
         self._run()
         results = self._storage.outputs()
@@ -188,7 +188,7 @@ class Tape:
     def read(self) -> None:
         """Copy the values of the graph's leaves to the tape again, after they were changed in the graph."""
         self._storage.set_values({row: leaf._data for row, leaf in enumerate(self.inputs)})
-        self._writes, self._is_current = Node.writes, False
+        self._writes, self._is_current = leaf_writes.count, False
 
     def write(self) -> None:
         """Copy the tape's values to the graph: the data of the leaves, updated by `step`, and their gradients.
@@ -196,19 +196,19 @@ class Tape:
         The data and gradients of other nodes are copied too, unless the last computation was a `batch`, which has one
         value per sample. In that case these nodes keep their data and are marked as stale.
         """
-        before = Node.writes
+        before = leaf_writes.count
         for leaf, value in zip(self.inputs, self._storage.values(), strict=False):
             leaf.data = value
         for leaf, gradient in self.gradients.items() if self._has_leaf_gradients else ():
             leaf.grad = gradient
         if self._has_run and self._sample_count is None:
-            write_count = Node.writes if self._is_current else before
+            write_count = leaf_writes.count if self._is_current else before
             values, grads = (x[self._fixed_row_count :] for x in (self._storage.values(), self._storage.gradients()))
             for node, value, gradient in zip(self._storage.nodes, values, grads, strict=True):
                 node._data, node._write_count = value, write_count
                 if self._has_gradients:
                     node.grad = gradient if node in self._flat_graph.reached_by_gradient else None
-        self._writes = Node.writes
+        self._writes = leaf_writes.count
 
     # --- printing ---
 
@@ -324,7 +324,7 @@ class Tape:
 
     def _check_copy(self, changed_rows: Mapping[int, Any]) -> None:
         """Raise GraphError if a leaf of the graph, other than those set now, was modified since it was copied."""
-        if Node.writes == self._writes:
+        if leaf_writes.count == self._writes:
             return
         for row, (leaf, value) in enumerate(zip(self.inputs, self._storage.values(), strict=False)):
             if row not in changed_rows and leaf._get_extra("written", 0) > self._writes and leaf._data != value:

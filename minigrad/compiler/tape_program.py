@@ -212,7 +212,7 @@ def _kind_of(node: Any, reached: set[Value]) -> tuple[NodeKind, list[float]]:
             raise _unsupported(op, f"Its attribute {name}={x!r} is not a number.")
     has_gradient = node in reached
     needs_grad = [
-        has_gradient and x.__class__ is not float and rule is not None and x._requires_grad
+        has_gradient and x.__class__ is not float and rule is not None and x.requires_grad
         for x, rule in zip(node._inputs, op.rules, strict=True)
     ]
     return NodeKind(op, tuple(fixed), tuple(needs_grad)), attrs

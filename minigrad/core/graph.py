@@ -8,9 +8,9 @@ gradient is an `Event`, which callbacks can receive.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from minigrad.core.dispatch import accept_raw_values, disable_taps, dispatch, is_tapped
 from minigrad.core.effects import Effects, listen
@@ -21,10 +21,12 @@ from minigrad.core.storage import DEVICE_BY_ARRAY_TYPE, device_of, to_numpy
 __all__ = [
     "Event",
     "Node",
+    "Pending",
     "Recording",
     "copy_to_host",
     "global_grad_listeners",
     "grad_lock",
+    "leaf_writes",
     "propagate",
     "raw_value",
     "record",
@@ -36,6 +38,18 @@ grad_lock = threading.RLock()
 It is reentrant, because a tap is notified of the additions and may itself run a backward pass."""
 global_grad_listeners: list[Effects] = []
 """Listeners that are notified of `grad` changes in all threads, rather than only in their own thread."""
+
+
+class _LeafWrites:
+    """The number of assignments to any leaf's value so far. A class attribute would be slower to read and to change."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+leaf_writes = _LeafWrites()
 
 
 @contextmanager
@@ -105,16 +119,15 @@ class Node(Operand):
     """
 
     # One or two operands are stored in `_left` and `_right`, without a tuple: the garbage collector would traverse it,
-    # which takes most of the time on large graphs. Three or more operands are stored as a tuple in `_left`.
+    # which takes most of the time on large graphs. Three or more operands are stored as a tuple in `_left`. Where there
+    # is no operand, `_right` is a constant.
     __slots__ = ("_extras", "_left", "_op", "_requires_grad", "_right", "_write_count", "grad")
-
-    writes: ClassVar[int] = 0  # number of assignments to any leaf's value so far
 
     _op: Op | None
     _left: Any
     _right: Any
-    _write_count: int  # Node.writes (Storage.writes for a Step) at the creation of this node
-    _requires_grad: bool
+    _write_count: int  # leaf_writes.count (Storage.writes for a Step) at the creation of this node
+    _requires_grad: Any  # False or True, or for a Value, the truthy mark of a pass; see `value_gradient`
     _extras: dict[Any, Any]  # rare fields: label, scope, line, attributes, module calls; unset on most nodes
     grad: Any
 
@@ -123,6 +136,8 @@ class Node(Operand):
         if self._op is None:
             return ()
         arity = len(self._op.inputs)
+        if isinstance(self._left, Pending):
+            return self._left.operands()
         return (self._left, self._right) if arity == 2 else (self._left,) if arity == 1 else self._left
 
     def _get_extra(self, key: str, default: Any = None) -> Any:
@@ -228,6 +243,34 @@ class Node(Operand):
         raise NotImplementedError
 
 
+class Pending:
+    """Operands whose nodes are created when somebody reads the graph. It is the `_left` of the node that has them.
+
+    The fast backward pass of Values treats it as a node that passes its gradient on to the operands.
+    """
+
+    __slots__ = ("_gradient", "_left", "_op", "_requires_grad", "_right")
+
+    _gradient: Any
+    _op: Op | None
+
+    def operands(self) -> tuple[Any, ...]:
+        """Return the operands, which are created at the first call."""
+        raise NotImplementedError
+
+    def enter(self, token: Any, order: list[Any], visit: Callable[[Any], None] | None) -> bool:
+        """Append entries (self, start, stop) for ranges of operands to `order`, the order of a backward pass.
+
+        Return False if the pass has to visit the operands itself. ``visit(x)`` appends the nodes that `x` depends on;
+        it is None if visits are nested too deeply.
+        """
+        raise NotImplementedError
+
+    def propagate(self, start: int, stop: int) -> None:
+        """Add the contributions of `_gradient` to the gradients that the operands from `start` to `stop` depend on."""
+        raise NotImplementedError
+
+
 _OPERANDS_DONE = object()
 
 
@@ -258,6 +301,8 @@ def topological(roots: Iterable[Node]) -> list[Node]:
                     stack.extend(reversed(left_operand))
                 elif left_operand not in visited:
                     push(left_operand)
+        elif isinstance(node, Pending):
+            stack.extend(reversed(node.operands()))
     return order
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from minigrad.core.deprecation import deprecated_names
 from minigrad.core.dispatch import disable_taps
-from minigrad.core.graph import Node, topological
+from minigrad.core.graph import Node, leaf_writes, topological
 from minigrad.core.op import Op
 from minigrad.core.step import Constant, Step, is_modified_since
 from minigrad.core.value import Value
@@ -97,14 +97,14 @@ def make_record(node: Node) -> NodeRecord:
 
 def _value_record(x: Value) -> NodeRecord:
     operands, extras = x._inputs, getattr(x, "_extras", _NO_EXTRAS)
-    stale_operands = () if x._write_count == Node.writes else x.stale
+    stale_operands = () if x._write_count == leaf_writes.count else x.stale
     if not extras and not stale_operands:  # fast path for the common case
-        return NodeRecord(x, x._op, operands, (), _NO_EXTRAS, x._data, x.grad, x._requires_grad, (), "float")
+        return NodeRecord(x, x._op, operands, (), _NO_EXTRAS, x._data, x.grad, x.requires_grad, (), "float")
     attrs, stale = (
         extras.get("static", _NO_EXTRAS),
         tuple([slot for slot, y in enumerate(operands) if y in stale_operands]),
     )
-    fields = (x, x._op, operands, (), attrs, x._data, x.grad, x._requires_grad, (), "float")
+    fields = (x, x._op, operands, (), attrs, x._data, x.grad, x.requires_grad, (), "float")
     return NodeRecord(*fields, stale=stale, **_extra_fields(extras))
 
 

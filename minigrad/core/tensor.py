@@ -108,7 +108,7 @@ class Tensor(Methods):
     def requires_grad(self) -> bool:
         """Whether the tensor requires a gradient."""
         views.refresh(self)
-        return self._requires_grad
+        return bool(self._requires_grad)
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:

@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from minigrad.core.dispatch import PYTHON, dispatch
 from minigrad.core.errors import DTypeError, GraphError, describe_type, user_source_line
-from minigrad.core.graph import Node, grad_lock, propagate, topological
+from minigrad.core.graph import grad_lock, leaf_writes, propagate, topological
 from minigrad.core.modes import modes, slow_path
 from minigrad.core.op import OPS, Op, forward_declared
-from minigrad.core.value_fast_path import install_fast_path, propagate_floats
+from minigrad.core.value_gradient import ASSIGNED, NO_GRADIENT, GradientNode
 
 __all__ = ["Value", "constant"]
 
@@ -37,7 +37,7 @@ def _comparison(op: Op) -> Callable[[Value, object], bool]:
     return method
 
 
-class Value(Node):
+class Value(GradientNode):
     """A scalar that records how it was computed.
 
     `data` is the float and `label` its name in drawings. Operators and methods return new Values; Python scalars are
@@ -59,9 +59,8 @@ class Value(Node):
 
     def __init__(self, data: float, label: str | None = None) -> None:
         self._data = _to_float(data, "Value")
-        self.grad = None
         self._op = None
-        self._write_count = Node.writes
+        self._write_count = leaf_writes.count
         self._requires_grad = True
         if label is not None:
             self._set_extra("label", label)
@@ -86,8 +85,8 @@ class Value(Node):
         if new_value != self._data:
             self._data = new_value
             with grad_lock:
-                Node.writes += 1
-                self._set_extra("written", Node.writes)
+                leaf_writes.count += 1
+                self._set_extra("written", leaf_writes.count)
 
     @property
     def label(self) -> str | None:
@@ -121,14 +120,14 @@ class Value(Node):
     @property
     def stale(self) -> tuple[Value, ...]:
         """The operands whose `data` was assigned after this Value was computed."""
-        if self._write_count == Node.writes:
+        if self._write_count == leaf_writes.count:
             return ()
         return tuple(x for x in self._inputs if isinstance(x, Value) and x._get_extra("written", 0) > self._write_count)
 
     @property
     def requires_grad(self) -> bool:
         """Whether `backward` computes a gradient for this Value. True for a new Value and its results."""
-        return self._requires_grad
+        return bool(self._requires_grad)
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
@@ -137,7 +136,8 @@ class Value(Node):
                 "requires_grad: you can only change requires_grad of a leaf; "
                 f"this Value was computed by {self._op.name}.\n  Use detach()."
             )
-        self._requires_grad = bool(flag)
+        gradient, self._requires_grad = self.grad, bool(flag)  # without the mark of a pass
+        self.grad = gradient
 
     def item(self) -> float:
         """Return the value as a Python float."""
@@ -245,13 +245,14 @@ class Value(Node):
         """
         self._accumulate({self: self._initial_gradient(gradient, create_graph)}, retain_graph, create_graph, None)
 
+    _propagate_floats: Any = staticmethod(lambda seeds: False)  # replaced by `install_fast_path`
+
     @staticmethod
     def _accumulate(seeds: Mapping[Any, Any], retain_graph: bool | None, create_graph: bool, inputs: Any) -> None:
-        if slow_path.reasons or create_graph:
-            gradients = propagate(seeds, create_graph=create_graph)
-            totals = {node: node._export_gradient(total, create_graph) for node, total in gradients.items()}
-        else:
-            totals = propagate_floats(seeds)
+        if not (slow_path.reasons or create_graph or inputs) and Value._propagate_floats(seeds):
+            return
+        gradients = propagate(seeds, create_graph=create_graph)
+        totals = {node: node._export_gradient(total, create_graph) for node, total in gradients.items()}
         selected = totals if inputs is None else {x: totals[x] for x in inputs if x in totals}
         with grad_lock:
             for node, total in selected.items():
@@ -286,11 +287,11 @@ class Value(Node):
             return constant(data)
         out = Value.__new__(Value)
         out._data = data
-        out.grad = None
         out._op = op
-        out._left, out._right = (operands, ()) if len(operands) > 2 else (*operands, ())[:2]
-        out._write_count = Node.writes
-        out._requires_grad = any(x._requires_grad for x in operands if isinstance(x, Value))
+        out._left, out._right = (operands, 0.0) if len(operands) > 2 else (*operands, 0.0)[:2]
+        out._write_count = leaf_writes.count
+        needs_grad = any(x._requires_grad for x in operands if isinstance(x, Value))
+        out._requires_grad, out._gradient = needs_grad and (ASSIGNED if len(operands) > 2 else True), NO_GRADIENT
         if op.attrs or op.aux or op.shapes:
             shapes = dict.fromkeys(op.shapes, ())
             out._set_extra("static", {**attrs, **dict(zip(op.aux, aux, strict=True)), **shapes})
@@ -344,7 +345,7 @@ class Value(Node):
                 "copy or pickle: the gradient of this Value has a graph, from backward(create_graph=True).\n"
                 "  Set grad = None, or grad = float(grad), first."
             )
-        return _restore, (type(self), self._data, self.label, self.scope, self.grad, self._requires_grad)
+        return _restore, (type(self), self._data, self.label, self.scope, self.grad, self.requires_grad)
 
 
 def _check_not_modified(value: Value, slots: Sequence[int]) -> None:
@@ -370,7 +371,8 @@ def constant(data: float) -> Value:
 def _restore(cls: type[Value], data: float, label: str | None, scope: str, grad: Any, requires_grad: bool) -> Value:
     out = cls.__new__(cls)
     Value.__init__(out, data, label)
-    out.grad, out._requires_grad = grad, requires_grad
+    out._requires_grad = requires_grad
+    out.grad = grad
     if scope:
         out._set_extra("scope", scope)
     return out
@@ -394,6 +396,3 @@ def _to_float(x: Any, func_name: str) -> float:
     if isinstance(x, Value):
         raise DTypeError(f"{func_name}: {x!r} is a Value; expected a real scalar.\n  Pass x.data or float(x).")
     raise DTypeError(f"{func_name}: {x!r} is {describe_type(x)}; expected a real scalar, an int or a float.")
-
-
-install_fast_path(Value)

@@ -12,6 +12,7 @@ from minigrad.core.errors import ArgumentError, DTypeError, ShapeError, describe
 from minigrad.core.modes import slow_path
 from minigrad.core.value import Value
 from minigrad.nn.call_scopes import is_observed, module_scope
+from minigrad.nn.weighted_sum import weighted_sum
 
 __all__ = ["MLP", "Activation", "Layer", "Module", "Neuron", "cross_entropy"]
 
@@ -151,9 +152,11 @@ class Neuron(Module):
             ) from None
         if count != len(self.w):
             raise ShapeError(f"Neuron: expected {len(self.w)} inputs, but got {count}.")
-        total = self.b
-        for w, x_i in zip(self.w, x, strict=True):
-            total = total + w * x_i
+        total = None if slow_path.reasons else weighted_sum(self.b, self.w, x)
+        if total is None:
+            total = self.b
+            for w, x_i in zip(self.w, x, strict=True):
+                total = total + w * x_i
         return total if self.activation == "linear" else getattr(total, self.activation)()
 
     def parameters(self) -> list[Value]:
@@ -186,7 +189,8 @@ class Layer(Module):
         ]
 
     def forward(self, x: Sequence[Value | float]) -> list[Value]:
-        return [neuron(x) for neuron in self.neurons]
+        inputs = x if slow_path.reasons else tuple(x)  # the same tuple for all neurons, for `weighted_sum`
+        return [neuron(inputs) for neuron in self.neurons]
 
     def parameters(self) -> list[Value]:
         return [parameter for neuron in self.neurons for parameter in neuron.parameters()]

@@ -294,3 +294,13 @@ def test_a_tap_receives_each_run(device):
         tape.step(0.1)
     assert calls == [(name, device) for name in ("tape_forward", "tape_backward", "tape_step")]
     assert tape.gradients[a] == 4.0
+
+
+def test_a_graph_may_be_compiled_after_a_backward_pass():
+    w, x = mg.Value(3.0), mg.Value(2.0)
+    y = (w * x + w).relu() * x
+    y.backward()
+    tape = mg.Tape(y, device="python")
+    tape.forward()
+    tape.backward()
+    assert (tape.gradients[w], tape.gradients[x]) == (w.grad, x.grad) == (6.0, 15.0)

@@ -154,18 +154,31 @@ MUTANTS = (
     ),
     Mutant(
         "a Value that is the right operand twice receives only the last gradient",
-        "minigrad/core/value_fast_path.py",
-        "            total = get(right_operand)\n            totals[right_operand] = product if total is None else "
-        "total + product",
-        "            totals[right_operand] = product",
-        ("core/test_value.py", "core/test_value_fast_path.py"),
+        "minigrad/autograd/value_backward.py",
+        "                right._gradient += upstream * left._data",
+        "                right._gradient = upstream * left._data",
+        ("core/test_value.py", "autograd/test_value_backward.py"),
+    ),
+    Mutant(
+        "an interrupted backward pass of Values leaves gradients behind",
+        "minigrad/core/value_gradient.py",
+        "or not mark.done",
+        "or mark is UNREACHED",
+        ("autograd/test_value_backward.py",),
+    ),
+    Mutant(
+        "a weighted sum is propagated although its nodes have another use",
+        "minigrad/nn/weighted_sum.py",
+        "if self.nodes is not None or has_gradient",
+        "if has_gradient",
+        ("nn/test_weighted_sum.py",),
     ),
     Mutant(
         "a reflected operator swaps the scalar and the tensor",
         "minigrad/core/value.py",
         "(other, self) if reflected else (self, other)",
         "(self, other)",
-        ("core/test_value_operands.py", "core/test_value_fast_path.py"),
+        ("core/test_value_operands.py", "autograd/test_value_fast_path.py"),
     ),
     Mutant(
         "a derivative rule may name an undeclared parameter",

@@ -69,7 +69,7 @@ CORE = [
     "registry",
     "hooks",
     "accumulation",
-    "value_fast_path",
+    "value_gradient",
     "value",
     "tensor",
     "snapshot",
