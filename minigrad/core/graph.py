@@ -145,9 +145,7 @@ class Node(Operand):
         return default if extras is None else extras.get(key, default)
 
     def _set_extra(self, key: str, item: Any) -> None:
-        if getattr(self, "_extras", None) is None:
-            self._extras = {}
-        self._extras[key] = item
+        self._extras = {**(getattr(self, "_extras", None) or {}), key: item}
 
     def _operands(self, as_nodes: bool, slots: Sequence[int]) -> tuple[Any, ...]:
         """Return the output and the operands, as nodes or raw values, for the derivative rules of `slots`.
@@ -217,6 +215,8 @@ class Node(Operand):
 
     def _apply_hooks(self, gradient: Any) -> Any:
         """Call the user's hooks with the accumulated gradient, and return the result."""
+        for listener in modes.hooks_read:
+            listener.hooks_read(self)
         for hook in tuple(self._get_extra("hooks", {}).values()):
             replaced = hook(gradient)
             gradient = gradient if replaced is None else replaced
@@ -334,18 +334,15 @@ def propagate(
     on_path = None if targets is None else _ancestors_of(targets, order)
     totals = {node: gradient if as_nodes else raw_value(gradient) for node, gradient in gradients.items()}
     allocated: set[Node] = set()  # nodes whose totals were allocated here and can be added to in-place
+    is_observed = as_nodes or bool(listeners or modes.hooks_read) or on_path is not None
     changes = {"grad": create_graph, "passing": None, "strict": False}
-    hook_listeners = modes.hooks_read if hooks else ()
-    is_observed = as_nodes or bool(listeners or hook_listeners) or on_path is not None
     with ModeContext(lambda: changes), nullcontext() if as_nodes else accept_raw_values():
         for node in reversed(order):
             if (upstream := totals.get(node)) is None:
                 continue
             if not is_observed and node._pass_gradient(upstream, totals, allocated, retain_graph):
                 continue
-            for listener in hook_listeners:
-                listener.hooks_read(node)
-            if hooks and getattr(node, "_extras", None):
+            if hooks:
                 upstream = totals[node] = node._apply_hooks(upstream)
             if node._op is None:
                 continue
@@ -360,10 +357,9 @@ def propagate(
             propagated = added_inplace or on_path is None
             for slot, target, contribution in () if added_inplace else node._contributions(upstream, as_nodes, on_path):
                 propagated = True
-                has_total = target in totals
-                if is_slice or has_total:
+                if is_slice or target in totals:
                     allocated.add(target)
-                total = target._accumulate_gradient(totals[target], contribution) if has_total else contribution
+                total = target._accumulate_gradient(totals[target], contribution) if target in totals else contribution
                 totals[target] = total
                 if listeners:
                     _report(listeners, node, target, slot, upstream, contribution, total)

@@ -26,7 +26,6 @@ class SavePlan(NamedTuple):
     outputs: tuple[bool, ...]
     operands: tuple[bool, ...]
     aux: frozenset[str]
-    saves_outputs: bool = False
 
 
 class OpSignature:
@@ -105,5 +104,5 @@ def save_plan(op: Any, needs_grad: tuple[bool, ...]) -> SavePlan | None:
     read_by_rule = [r for r, rule, w in zip(op.reads, op.rules, needs_grad, strict=True) if rule is not None and w]
     names = frozenset().union(*read_by_rule)
     outputs = tuple("y" in names or name in names for name in op.output_names or ("y",))
-    plan = SavePlan(outputs, tuple(name in names for name in op.inputs), names & set(op.aux), any(outputs))
+    plan = SavePlan(outputs, tuple(name in names for name in op.inputs), names & set(op.aux))
     return plan if read_by_rule else None

@@ -66,11 +66,10 @@ class Step(Node):
     def __init__(self, op: Op, operands: tuple[Any, ...], static: Mapping[str, Any], output: Any, saved: Any) -> None:
         self._op = op
         self._left = operands
-        self._right = None
+        self._right = self.grad = None
         self._write_count = Storage.writes
         self._static_args = static
         self._requires_grad = True
-        self.grad = None
         self._shape = output.shape
         self._dtype = output.dtype
         self._saved = saved
@@ -175,8 +174,7 @@ class Step(Node):
             is_step, rule = target.__class__ is Step, rules[slot]
             if rule is None or not (is_step or (isinstance(target, Node) and target._requires_grad)):
                 continue
-            product = products[slot] if op.joint else rule(gradient, *operands, **static)
-            if product is None:
+            if (product := products[slot] if op.joint else rule(gradient, *operands, **static)) is None:
                 continue
             if not is_step or product.shape != target._shape or product.dtype is not target._dtype:
                 product = target._reduce_gradient(product)

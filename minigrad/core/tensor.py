@@ -385,15 +385,15 @@ def record(
         static = {**attrs, **{name: wrap(x) if name in plan.aux else None for name, x in zip(op.aux, aux, strict=True)}}
         for name in op.shapes:
             static[name] = getattr(inputs[op.inputs.index(name[:-6])], "shape", None)
-    saved: list[Any] = [None]
-    if plan.saves_outputs:
+    saved_outputs: list[Any] = [None]
+    if True in plan.outputs:
         saved_outputs = [x.detach() if is_saved else None for x, is_saved in zip(outputs, plan.outputs, strict=True)]
-        saved[0] = saved_outputs[0] if len(outputs) == 1 else tuple(saved_outputs)
-    saved += [
+    saved_output = saved_outputs[0] if len(saved_outputs) == 1 else tuple(saved_outputs)
+    saved = [
         x if is_saved or not isinstance(x, Node) else None for x, is_saved in zip(inputs, plan.operands, strict=True)
     ]
     operands = tuple([constant(x) if edge is None else edge for x, edge in zip(inputs, edges, strict=True)])
-    step = Step(op, operands, static, outputs[0]._array, tuple(saved))
+    step = Step(op, operands, static, outputs[0]._array, (saved_output, *saved))
     if slow_path.reasons:
         step.observe(outputs[0])
     return set_grad_fn(step, outputs)

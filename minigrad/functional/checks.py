@@ -81,9 +81,9 @@ def check_same_dtype(op: str, **operands: Any) -> None:
     tensors = {name: check_tensor(x, op, name) for name, x in operands.items() if x is not None}
     if len({x._array.dtype for x in tensors.values()}) == 1:
         return
-    # the message suggests converting the integer operand
-    dtypes = sorted([(name, x.dtype) for name, x in tensors.items()], key=lambda one: not one[1].is_floating_point)
-    (first, expected), *other_dtypes = dtypes
+    (first, expected), *other_dtypes = sorted(  # the message suggests converting the integer operand
+        [(name, x.dtype) for name, x in tensors.items()], key=lambda one: not one[1].is_floating_point
+    )
     for name, dtype in other_dtypes:
         if dtype is not expected:
             raise DTypeError(

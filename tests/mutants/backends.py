@@ -147,6 +147,20 @@ MUTANTS = (
         ("optim/test_optimizer.py", "optim/test_optim_trajectories.py"),
     ),
     Mutant(
+        "a launch plan ignores strides",
+        "minigrad/backends/taichi/runtime/launch_plans.py",
+        "key += x.shape, x.strides, x.dtype, address",
+        "key += x.shape, x.dtype, address",
+        ("backends/taichi/runtime/test_launch_plans.py",),
+    ),
+    Mutant(
+        "a launch plan takes 0 for -0",
+        "minigrad/backends/taichi/runtime/launch_plans.py",
+        "    for x in attrs.values():\n        key += x.__class__, x, x.__class__ is float and copysign(1.0, x)",
+        "    for x in attrs.values():\n        key += x.__class__, x",
+        ("backends/taichi/runtime/test_launch_plans.py",),
+    ),
+    Mutant(
         "a block of the memory pool is handed out twice",
         "minigrad/backends/taichi/runtime/array.py",
         "entry = heappop(self._free[size])",

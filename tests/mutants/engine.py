@@ -113,9 +113,16 @@ MUTANTS = (
     Mutant(
         "a gradient that is passed on unchanged is accumulated into",
         "minigrad/core/graph.py",
-        "if is_slice or has_total:\n                    allocated.add(target)",
+        "if is_slice or target in totals:\n                    allocated.add(target)",
         "allocated.add(target)",
         ("core/test_tensor.py", "core/test_views.py"),
+    ),
+    Mutant(
+        "a gradient that two operands share is accumulated into",
+        "minigrad/core/step.py",
+        "elif target in allocated:",
+        "elif True:",
+        ("core/test_tensor.py", "core/test_views.py", "autograd"),
     ),
     Mutant(
         "backward reads a saved operand that was overwritten",

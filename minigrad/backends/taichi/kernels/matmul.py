@@ -193,8 +193,7 @@ def _plan(
         scalars: tuple[int, ...] = (row_tiles, column_tiles, m, n, depth // lanes, *reads, int(biased), 1)
         return _make_plan(dot_kernel(dtype, work <= MAX_SERIAL_PRODUCTS), scalars, count * row_tiles * column_tiles)
     left_in_cache = m * depth * itemsize <= CACHE_BYTES
-    left_mode, gathers_right = "panels", False
-    tile = _tile(m, -(-n // lanes))
+    left_mode, gathers_right, tile = "panels", False, _tile(m, -(-n // lanes))
     tile_rows, unit = tile[0], vector_unit(tile[0])
     columns_fit = not (misalignment_a or m % tile_rows or col_a % unit or _is_misaligned(batch_a, unit) or depth % 4)
     rows_fit = source.HAS_AVX512 and not (misalignment_a or depth % 8 or row_a % 8 or _is_misaligned(batch_a, 8))
