@@ -224,6 +224,8 @@ class GpuBlock(PoolBlock):
 def _mark_lost() -> None:
     """Mark all blocks as absent from the GPU after a restart of Taichi. Elements that were only in buffers are lost;
     others are uploaded again on use."""
+    if not any(pool.used_bytes for pool in POOLS.values()):
+        return  # without blocks there is nothing to look for among all objects, such as when Taichi first starts
     for x in gc.get_objects():
         if issubclass(type(x), GpuBlock) and x.address:
             x.is_lost = x.on_device and not x.on_host

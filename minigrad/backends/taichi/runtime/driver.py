@@ -12,15 +12,14 @@ import contextlib
 import ctypes
 import functools
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from minigrad.backends.devices import GPUS, NO_FLOAT64
-from minigrad.backends.taichi.runtime.disk_cache import ensure_cache_home, remove_temporary_folders, use_cache_folder
+from minigrad.backends.taichi.runtime.disk_cache import remove_temporary_folders, use_cache_folder
 from minigrad.backends.taichi.runtime.locking import lock, mute_stdout
+from minigrad.backends.taichi.runtime.taichi_import import import_taichi
 from minigrad.core.errors import DeviceError, MissingPackageError
-from minigrad.core.packages import import_package
 
 __all__ = [
     "GPUS",
@@ -108,7 +107,7 @@ def start(requested_arch: str | None = None) -> Any:
             '  Start workers with multiprocessing\'s "spawn", or compute on device="numpy" in them.'
         )
     with lock:
-        ti = state.ti = _import_taichi()
+        ti = state.ti = import_taichi()
         running = _running_arch(ti)
         if not running or (running == "cpu" and requested_arch in GPUS):
             _init_taichi(ti, requested_arch or "cpu")
@@ -130,18 +129,6 @@ def start(requested_arch: str | None = None) -> Any:
             for listener in _change_callbacks:
                 listener()
         return ti
-
-
-def _import_taichi() -> Any:
-    """Import Taichi without its banner, and without warnings about its sources on newer versions of Python."""
-    os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
-    os.environ.setdefault("TI_SKIP_VERSION_CHECK", "ON")  # otherwise Taichi contacts a server once a day
-    ensure_cache_home()
-    os.environ.setdefault("TI_ENABLE_PYBUF", "0")  # otherwise Taichi prints a notice in notebooks
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)
-        warnings.simplefilter("ignore", DeprecationWarning)  # the warnings have this category in Python 3.11
-        return import_package("taichi", "kernels of Taichi")
 
 
 def _running_arch(ti: Any) -> str:
@@ -184,7 +171,7 @@ def _reset_at_exit() -> None:
 def is_device_available(name: str) -> bool:
     """Return whether this machine has the device, and the installed Taichi supports it."""
     try:
-        ti = _import_taichi()
+        ti = import_taichi()
     except MissingPackageError:
         return False
     if name == "cuda" and not _has_cuda_gpu():
