@@ -71,13 +71,14 @@ def _pin_threads() -> None:
             os.sched_setaffinity(thread_id, {core})
 
 
-def _pin_at_start() -> None:
-    """Pin the threads at startup, since eager code also waits for the last thread of each parallel loop."""
+def _pin_for_parallel_loops() -> None:
+    """Pin the threads for eager code, which also waits for the last thread of each parallel loop. Programs without
+    parallel loops do not need the kernel that finds the threads, a twentieth of the first operation's time."""
     if driver.arch() == "cpu" and driver.is_own_program():
         can_use_barriers()
 
 
-driver.on_restart(_pin_at_start)
+driver.on_thread_use(_pin_for_parallel_loops)
 
 
 def barrier_counter() -> Any:

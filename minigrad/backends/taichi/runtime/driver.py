@@ -34,6 +34,8 @@ __all__ = [
     "is_own_program",
     "on_change",
     "on_restart",
+    "on_thread_use",
+    "prepare_threads",
     "start",
     "state",
     "synchronize",
@@ -47,6 +49,7 @@ _ARCH_NAMES = {"x64": "cpu", "arm64": "cpu"}
 _is_forked = False
 _change_callbacks: list[Callable[[], None]] = []  # called when the architecture changes
 _restart_callbacks: list[Callable[[], None]] = []  # called when Taichi has restarted
+_thread_callbacks: list[Callable[[], None]] = []  # called before Taichi's threads are used
 
 
 class _TaichiState:
@@ -96,6 +99,17 @@ def on_change(listener: Callable[[], None]) -> None:
 def on_restart(listener: Callable[[], None]) -> None:
     """Register a callback for a restart of Taichi, which loses the contents of GPU buffers."""
     _restart_callbacks.append(listener)
+
+
+def on_thread_use(listener: Callable[[], None]) -> None:
+    """Register a callback that prepares Taichi's threads for parallel loops."""
+    _thread_callbacks.append(listener)
+
+
+def prepare_threads() -> None:
+    """Call the callbacks that prepare Taichi's threads, before a kernel with parallel loops is compiled."""
+    for listener in _thread_callbacks:
+        listener()
 
 
 def start(requested_arch: str | None = None) -> Any:
@@ -250,5 +264,6 @@ def check_serial_iterations(name: str, count: int) -> None:
 def user_kernels(name: str) -> Iterator[None]:
     """Return a context in which Taichi runs on device `name` and is locked, for user-defined kernels."""
     start(name)
+    prepare_threads()
     with lock:
         yield

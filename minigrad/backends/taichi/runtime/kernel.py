@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.taichi.runtime.array import current_recorder
-from minigrad.backends.taichi.runtime.driver import GPUS, NO_FLOAT64, on_restart, start, state
+from minigrad.backends.taichi.runtime.driver import GPUS, NO_FLOAT64, on_restart, prepare_threads, start, state
 from minigrad.backends.taichi.runtime.launchers import buffer_launcher, launcher
 from minigrad.backends.taichi.runtime.locking import lock
 from minigrad.backends.taichi.runtime.transforms import TransformedSource, add_offsets, transform_for_cpu
@@ -125,6 +125,8 @@ class Kernel:
             if self._is_long
             else transform_for_cpu(self.source)
         )
+        if _has_parallel_loop(source):
+            prepare_threads()
         file = f"<minigrad kernel {self.name}>"
         linecache.cache[file] = (len(source), None, source.splitlines(True), file)  # Taichi reads the source from here
         namespace: dict[str, Any] = {"ti": ti, **({"muladd": _load_muladd()} if "muladd." in source else {})}
@@ -149,6 +151,17 @@ class Kernel:
         )
         self.launch = self._launch_observed if _listeners else self._launcher
         _compiled_kernels.append(self)
+
+
+def _has_parallel_loop(source: str) -> bool:
+    """Return whether the source has an outermost loop that Taichi runs in parallel.
+
+    >>> loop = "    for i in range(n):\\n        pass\\n"
+    >>> serial_loop = "    ti.loop_config(serialize=True)\\n" + loop
+    >>> [_has_parallel_loop("def k(n: ti.i32):\\n" + lines) for lines in (loop, serial_loop, serial_loop + loop)]
+    [True, False, True]
+    """
+    return source.count("\n    for ") > source.count("ti.loop_config(serialize=True)")
 
 
 @functools.cache
