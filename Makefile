@@ -177,6 +177,7 @@ $(PY):
 $(BASE): pyproject.toml constraints.txt | $(PY)
 	@echo "Installing minigrad into $(VENV) (once, half a minute)"
 	@$(PIP) --editable .
+	@$(PY) -m minigrad doctor --warm || true
 	@touch $@
 
 $(BASE)-%: $(BASE)

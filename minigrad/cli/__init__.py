@@ -132,6 +132,9 @@ def _parser() -> argparse.ArgumentParser:
     subparser.add_argument(
         "--table", action="store_true", help="print what runs on which platform and Python, as a Markdown table"
     )
+    subparser.add_argument(
+        "--warm", action="store_true", help="compile the most common kernels, so that first operations load them"
+    )
 
     description = "train with many values of lr, width, seed …, several at a time; run again to resume"
     subparser = command("sweep", sweep.sweep, description)

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from minigrad import __version__
 from minigrad.backends.devices import DEVICES
 from minigrad.cli.platforms import platform_table
+from minigrad.cli.warm import CACHE_WARNING, warm
 from minigrad.core.errors import printable
 from minigrad.core.packages import PACKAGES, incompatibility
 
@@ -25,7 +26,6 @@ __all__ = ["Finding", "doctor"]
 
 DEVICE_TIMEOUT = 120  # timeout in seconds for a device to start
 DEVICE_TEST = "import minigrad as mg; print((mg.ones(1000, device={device!r}) * 2).sum().item())"
-CACHE_WARNING = "Compiled kernels cannot be cached in "
 DRIVERS = {
     "cuda": "For an NVIDIA GPU install its driver.",
     "vulkan": "For other GPUs install a Vulkan driver (Debian: mesa-vulkan-drivers).",
@@ -45,8 +45,10 @@ class Finding(NamedTuple):
 def doctor(options: argparse.Namespace) -> int:
     """Print a line per check. Return exit code 1 if a requirement of the lessons is missing, otherwise 0.
 
-    With ``--table``, print what runs on which platform instead.
+    With ``--table``, print what runs on which platform instead; with ``--warm``, compile the most common kernels.
     """
+    if options.warm:
+        return warm()
     if options.table:
         print(platform_table(), end="")
         return 0

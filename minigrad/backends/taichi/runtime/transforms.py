@@ -53,7 +53,7 @@ def transform_for_cpu(source: str) -> str:
         return source
     tree = parse(source)
     _truncate_divisions(tree)
-    return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+    return ast.unparse(tree) + "\n"
 
 
 class TransformedSource(NamedTuple):
@@ -105,7 +105,7 @@ def add_offsets(source: str, lacks_float64: bool, cuda: bool = False) -> Transfo
                 transformed = TransformedSource(
                     "", tuple(function.arrays.values()), tuple(x in function.written for x in function.arrays)
                 )
-    return transformed._replace(source=ast.unparse(ast.fix_missing_locations(tree)) + "\n")
+    return transformed._replace(source=ast.unparse(tree) + "\n")
 
 
 def _is_kernel(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
