@@ -103,6 +103,16 @@ TENSOR_CODE = {
     "log_softmax_backward": "y = ops.log_softmax_backward(u, x, dim=1)",
     "scaled_dot_product_attention": "y = F.scaled_dot_product_attention(m, n, s)",
     "attention_backward": "z = F.scaled_dot_product_attention(m, n, s)\ny = mg.grad(z, m, n, create_graph=True)[0]",
+    "lstm_sequence": (
+        "gates, h = mg.stack([m, n]).reshape(2, 1, 4), one.reshape(1, 1)\n"
+        "y = ops.lstm_sequence(gates, h, h, s.reshape(4, 1), None, reverse=False)[0]"
+    ),
+    "gru_sequence": (
+        "y = ops.gru_sequence(x.reshape(2, 1, 3), one.reshape(1, 1), v.reshape(3, 1), None, reverse=False)[0]"
+    ),
+    "rnn_sequence": (
+        "y = ops.rnn_sequence(m.reshape(2, 1, 2), r.reshape(1, 2), n, None, activation='tanh', reverse=False)[0]"
+    ),
     "conv2d": "y = F.conv2d(image, small)",
     "conv2d_input": f"how = {WINDOW}\ny = ops.conv2d_input(small, small, shape=(1, 1, 3, 3), window=how, groups=1)",
     "conv2d_weight": f"how = {WINDOW}\ny = ops.conv2d_weight(small, image, window=how, groups=1)",

@@ -55,6 +55,7 @@ TITLES = {
     "optim": "Optimizer steps",
     "pool": "Pooling and resizing",
     "random": "Random numbers",
+    "recurrent": "Sequences of recurrent layers",
     "reduce": "Reductions",
     "sampling": "Grid sampling",
     "shape": "Shapes and dtypes",

@@ -6,7 +6,7 @@ of the gates are concatenated: input, forget, cell and output for an LSTM; reset
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad import functional as F
@@ -18,37 +18,21 @@ from minigrad.functional.creation import empty
 from minigrad.nn import init
 from minigrad.nn.layer_utils import split_with_concat_grad
 from minigrad.nn.module import Module, Parameter
+from minigrad.nn.recurrent_steps import (
+    SequenceFunction,
+    State,
+    StepFunction,
+    can_fuse,
+    gru_sequence,
+    gru_step,
+    lstm_sequence,
+    lstm_step,
+    rnn_sequence,
+    rnn_step,
+)
 from minigrad.nn.utils.rnn import PackedSequence
 
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
-
-State = tuple[Tensor, ...]
-
-
-# --- functions for one time step, of the projected input x and the previous state ---
-
-
-def _rnn_step(activation: str, x: Tensor, state: State, weight: Any, bias: Any) -> State:
-    return (getattr(x + F.linear(state[0], weight, bias), activation)(),)
-
-
-def _lstm_step(_: str, x: Tensor, state: State, weight: Any, bias: Any) -> State:
-    hidden, cell = state
-    i, f, g, o = split_with_concat_grad(x + F.linear(hidden, weight, bias), 4)
-    cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()
-    return o.sigmoid() * cell.tanh(), cell
-
-
-def _gru_step(_: str, x: Tensor, state: State, weight: Any, bias: Any) -> State:
-    (hidden,) = state
-    x_r, x_z, x_n = split_with_concat_grad(x, 3)
-    h_r, h_z, h_n = split_with_concat_grad(F.linear(hidden, weight, bias), 3)
-    z = (x_z + h_z).sigmoid()
-    new = (x_n + (x_r + h_r).sigmoid() * h_n).tanh()
-    return (new + z * (hidden - new),)
-
-
-Step = Callable[[str, Tensor, State, Any, Any], State]
 
 
 def _check_sizes(name: str, input_size: int, hidden_size: int) -> None:
@@ -78,7 +62,8 @@ class _GatedModule(Module):
 
     _num_gates: int
     _num_states = 1
-    _step: Step
+    _step: StepFunction
+    _sequence: SequenceFunction
     nonlinearity = ""
 
     def reset_parameters(self) -> None:
@@ -120,8 +105,13 @@ class RNNCellBase(_GatedModule):
             state: State = (input.new_zeros(shape),) * self._num_states
         else:
             state = _check_state(name, hx, [shape] * self._num_states)
-        gates = F.linear(input, self.weight_ih, self.bias_ih)
-        return type(self)._step(self.nonlinearity, gates, state, self.weight_hh, self.bias_hh)
+        gates, weights = F.linear(input, self.weight_ih, self.bias_ih), (self.weight_hh, self.bias_hh)
+        if not can_fuse(gates, state, *weights):
+            return type(self)._step(self.nonlinearity, gates, state, *weights)
+        rows = (1, -1, self._num_gates * self.hidden_size)
+        batch = state if input.ndim == 2 else tuple([s.unsqueeze(0) for s in state])
+        results = type(self)._sequence(self.nonlinearity, gates.reshape(rows), batch, *weights, False)[1:]
+        return results if input.ndim == 2 else tuple([s.squeeze(0) for s in results])
 
     def extra_repr(self) -> str:
         bias = "" if self.bias else ", bias=False"
@@ -132,7 +122,7 @@ class RNNCellBase(_GatedModule):
 class RNNCell(RNNCellBase):
     """Elman cell, ``tanh(W_ih x + b_ih + W_hh h + b_hh)`` or relu: (N, input_size), (N, H) to (N, H). Elman 1990."""
 
-    _num_gates, _step = 1, staticmethod(_rnn_step)
+    _num_gates, _step, _sequence = 1, staticmethod(rnn_step), staticmethod(rnn_sequence)
 
     def __init__(
         self,
@@ -155,7 +145,8 @@ class RNNCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """One time step of an `LSTM`: from (N, input_size) and (h, c) to the next (h, c), each (N, H)."""
 
-    _num_gates, _num_states, _step = 4, 2, staticmethod(_lstm_step)
+    _num_gates, _num_states = 4, 2
+    _step, _sequence = staticmethod(lstm_step), staticmethod(lstm_sequence)
 
     def forward(self, input: Tensor, hx: Any = None) -> State:
         """Return the next (h, c). `hx`, the previous (h, c), defaults to zeros."""
@@ -165,7 +156,7 @@ class LSTMCell(RNNCellBase):
 class GRUCell(RNNCellBase):
     """One time step of a `GRU`: from (N, input_size) and (N, H) to (N, H)."""
 
-    _num_gates, _step = 3, staticmethod(_gru_step)
+    _num_gates, _step, _sequence = 3, staticmethod(gru_step), staticmethod(gru_sequence)
 
     def forward(self, input: Tensor, hx: Any = None) -> Tensor:
         """Return the next state. `hx`, the previous state, defaults to zeros."""
@@ -298,6 +289,9 @@ class _RNNBase(_GatedModule):
         weight_ih, weight_hh = weights[:2]
         bias_ih, bias_hh = weights[2:4] if self.bias else (None, None)
         gates = F.linear(x, weight_ih, bias_ih)  # one large product over all time steps
+        if x.ndim == 3 and not self.proj_size and can_fuse(gates, state, weight_hh, bias_hh):
+            output, *final = type(self)._sequence(self.nonlinearity, gates, state, weight_hh, bias_hh, reverse)
+            return output, tuple(final)
         if x.ndim == 2:
             steps = list(split_with_concat_grad(gates, sizes, 0))
         else:
@@ -345,7 +339,7 @@ class RNN(_RNNBase):
     ArgumentError for `proj_size`, which only `LSTM` supports.
     """
 
-    _num_gates, _step = 1, staticmethod(_rnn_step)
+    _num_gates, _step, _sequence = 1, staticmethod(rnn_step), staticmethod(rnn_sequence)
 
     def __init__(
         self,
@@ -380,7 +374,8 @@ class LSTM(_RNNBase):
     ((3, 5, 8), (2, 3, 8), (2, 3, 8))
     """
 
-    _num_gates, _num_states, _step = 4, 2, staticmethod(_lstm_step)
+    _num_gates, _num_states = 4, 2
+    _step, _sequence = staticmethod(lstm_step), staticmethod(lstm_sequence)
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, State]:
         """Return h at all time steps, and the final (h, c)."""
@@ -390,7 +385,7 @@ class LSTM(_RNNBase):
 class GRU(_RNNBase):
     """Applies a GRU: ``h = (1 - z) n + z h``, ``n = tanh(x_n + r h_n)``, gates r and z. Cho et al. 2014. See `RNN`."""
 
-    _num_gates, _step = 3, staticmethod(_gru_step)
+    _num_gates, _step, _sequence = 3, staticmethod(gru_step), staticmethod(gru_sequence)
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
         """Return the outputs at all time steps, and the final state."""

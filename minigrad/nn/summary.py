@@ -211,6 +211,12 @@ def _attention_multiply_adds(call: Call) -> int:
     return weights * (int(call.inputs[0].shape[-1]) + int(call.inputs[2].shape[-1]))
 
 
+def _sequence_multiply_adds(call: Call) -> int:
+    """Count the hidden products of all time steps; the inputs are (x, *states, weight, bias)."""
+    count: int = math.prod(call.inputs[0].shape[:2]) * math.prod(call.inputs[-2].shape)
+    return count
+
+
 _MULTIPLY_ADDS: dict[str, Callable[[Call], int]] = {
     "matmul": lambda call: math.prod(call.result.shape) * int(call.inputs[0].shape[-1]),
     "linear": lambda call: math.prod(call.result.shape) * int(call.inputs[0].shape[-1]),
@@ -218,6 +224,7 @@ _MULTIPLY_ADDS: dict[str, Callable[[Call], int]] = {
     "conv2d": lambda call: math.prod(call.result.shape) * math.prod(call.inputs[1].shape[1:]),
     "conv2d_input": lambda call: math.prod(call.inputs[0].shape) * math.prod(call.inputs[1].shape[1:]),
     "scaled_dot_product_attention": _attention_multiply_adds,
+    **dict.fromkeys(("lstm_sequence", "gru_sequence", "rnn_sequence"), _sequence_multiply_adds),
 }
 """Maps compute-bound ops to functions that count multiply-adds. A transposed convolution is a `conv2d_input`."""
 

@@ -19,6 +19,7 @@ from minigrad.ops.normalization import *  # noqa: F403
 from minigrad.ops.optim import *  # noqa: F403
 from minigrad.ops.pool import *  # noqa: F403
 from minigrad.ops.random import *  # noqa: F403
+from minigrad.ops.recurrent import *  # noqa: F403
 from minigrad.ops.reduce import *  # noqa: F403
 from minigrad.ops.sampling import *  # noqa: F403
 from minigrad.ops.shape import *  # noqa: F403
@@ -39,6 +40,7 @@ _FAMILIES = [
         "optim",
         "pool",
         "random",
+        "recurrent",
         "reduce",
         "sampling",
         "shape",

@@ -299,7 +299,8 @@ def files_in(*parts: str) -> list[Path]:
 # to read in an afternoon: it has a budget of statements. There are as many operations and functions as in PyTorch, read
 # one at a time: if each is short, there may be any number of them. A budget should make you look for the simpler idea;
 # if there is none, raise it and say why. (2,425 includes the protocol by which computations report their effects to the
-# jit, 40, the public view of a graph, 178, and the table of functions and methods, 77.)
+# jit, 40, the public view of a graph, 178, and the table of functions and methods, 77. 9.2 includes the sequences of
+# recurrent layers, whose kernels and second derivatives are loops over time; without them it is 8.4.)
 
 
 def test_the_engine_can_be_read_in_an_afternoon():
@@ -314,7 +315,7 @@ def test_an_operation_and_a_function_take_few_statements_on_average():
     declared = {x for name in ops.__all__ if isinstance(x := getattr(ops, name), Op)}
     # `tape` runs graphs of kernels, `threads` share the work of one
     kernels = [path for path in files_in("backends", "numpy") if path.stem not in ("tape", "threads")]
-    assert sum(map(statements, files_in("ops") + kernels)) / len(declared) <= 8.5
+    assert sum(map(statements, files_in("ops") + kernels)) / len(declared) <= 9.2
     assert sum(map(statements, files_in("functional"))) / len(functions) <= 10.25
 
 

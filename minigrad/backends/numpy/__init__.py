@@ -118,6 +118,7 @@ from minigrad.backends.numpy import (  # noqa: E402 -- each registers its kernel
     optim,  # noqa: F401
     pool,  # noqa: F401
     random,  # noqa: F401
+    recurrent,  # noqa: F401
     reduce,  # noqa: F401
     sampling,  # noqa: F401
     shape,  # noqa: F401

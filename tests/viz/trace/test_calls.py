@@ -69,12 +69,6 @@ def transformer_case():
     return lambda: layer(mg.ones(2, 3, 8)).sum()
 
 
-def recurrent_case():
-    mg.manual_seed(0)
-    model = nn.LSTM(3, 4)
-    return lambda: model(mg.ones(5, 2, 3))[0].sum()
-
-
 def branches_case():
     model = Branches()
 
@@ -92,7 +86,6 @@ CASES = {
     "neuron": lambda: lambda: Neuron(2)([0.5, -1.0]),
     "sequence": sequential_case,
     "transformer": transformer_case,
-    "recurrent": recurrent_case,
     "branches": branches_case,
 }
 
@@ -106,6 +99,16 @@ def test_unrecorded_call_gives_the_same_block_as_a_recorded_one(case):
         recorded.scopes[recorded.block[at]] for at in computed[1]
     ]
     assert len(plain.modules) > 0
+
+
+def test_recurrent_layer_is_one_operation_that_recording_unrolls_in_the_same_block():
+    mg.manual_seed(0)
+    model = nn.LSTM(3, 4)
+    plain, recorded = trace_both(lambda: model(mg.ones(5, 2, 3))[0].sum())
+    assert tree(plain) == tree(recorded) == [("LSTM", "")]
+    names = [[node.op.name for node in trace.nodes if node.op and node.scope == "LSTM"] for trace in (plain, recorded)]
+    assert names[0][:2] == ["linear", "lstm_sequence"]
+    assert [names[1].count(op) for op in ("lstm_sequence", "linear", "sigmoid", "tanh")] == [0, 6, 15, 10]
 
 
 def test_model_called_twice_is_two_blocks():

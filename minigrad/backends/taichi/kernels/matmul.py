@@ -48,7 +48,7 @@ from minigrad.backends.taichi.runtime.types import FLOAT
 from minigrad.core.dispatch import get_kernels, kernel
 from minigrad.core.shapes import broadcast_shapes
 
-__all__ = ["matmul", "tiled_matmul"]
+__all__ = ["linear", "matmul", "pack_columns", "tiled_matmul"]
 
 K_STEP = 4
 TILE_COSTS = {(8, 1): 1.0, (8, 2): 1.74, (8, 3): 2.36} if source.HAS_AVX512 else {(6, 1): 1.0, (4, 1): 0.8}
@@ -100,6 +100,13 @@ def _pack(
     out = empty((count,), x.dtype)
     compiled_kernel.launch(address_argument(out), address_argument(x), *scalars)
     return out
+
+
+def pack_columns(x: Any) -> Any:
+    """Pack float32 matrices, (batch, depth, size), into panels of `LANES` columns; see `_pack`."""
+    (batches, depth, size), itemsize = x.shape, x.itemsize
+    batch_stride, depth_stride, width_stride = [step // itemsize for step in x.strides]
+    return _pack(x, batches, LANES[x.dtype], size, depth, batch_stride, width_stride, depth_stride)
 
 
 @arch_cache(4096)
