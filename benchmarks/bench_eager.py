@@ -128,10 +128,10 @@ print(json.dumps({"seconds": peak, "sums": [float((x * x).sum()) for x in result
 """
 
 
-def child(library: str, code: str, steps: int) -> dict:
+def child(library: str, code: str, steps: int, tail: str | None = None) -> dict:
     """Run the part `code` with `library` in a fresh interpreter, and return the JSON that it prints."""
     threads = {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"}
-    tail = "" if code is MEMORY else TAIL
+    tail = ("" if code is MEMORY else TAIL) if tail is None else tail
     command = [PYTHONS.get(library, sys.executable), "-c", HEAD + code + tail, library, str(steps)]
     finished = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **threads})
     return json.loads(finished.stdout)

@@ -16,7 +16,10 @@ __all__: list[str] = []
 @kernel("sigmoid", DEVICE)
 def sigmoid(a: Array) -> Array:
     small = np.exp(-np.abs(a))  # at most 1, so that it does not overflow
-    return np.where(a >= 0, 1, small) / (1 + small)
+    numerator = np.maximum(
+        small, np.greater_equal(a, 0).astype(small.dtype)
+    )  # 1 or `small`, several times faster than np.where
+    return numerator / (1 + small)
 
 
 @kernel("softplus", DEVICE)

@@ -28,6 +28,22 @@ def initial_grad(gradient: Any, like: Any) -> Any:
     return np.zeros_like(like) if gradient is None else gradient.copy()
 
 
+def _derivatives(gates: Array, count: int, reverse: bool) -> tuple[range, Array, Array, list[Array]]:
+    """Return the order of a backward pass, the derivatives s (1 - s) of the gates, a view (L, N, count, H) of these,
+    and the gates one by one.
+
+    The loop over time multiplies the derivatives in place by the gradients of each step.
+    """
+    grad, shape = gates * (1 - gates), (*gates.shape[:2], count, gates.shape[2] // count)
+    separate = gates.reshape(shape)
+    return time_order(len(gates), not reverse), grad, grad.reshape(shape), [separate[:, :, k] for k in range(count)]
+
+
+def _previous(states: Array, first: Array, reverse: bool) -> Array:
+    """Return the state before each time step."""
+    return np.concatenate([states[1:], first[None]] if reverse else [first[None], states[:-1]])
+
+
 @kernel("lstm_sequence", DEVICE)
 def lstm_sequence(x: Array, h: Array, c: Array, w: Array, b: Array | None, *, reverse: bool) -> tuple[Array, ...]:
     size = h.shape[-1]
@@ -57,20 +73,22 @@ def lstm_sequence_backward(
     *,
     reverse: bool,
 ) -> tuple[Array, ...]:
-    size, order = c.shape[-1], time_order(len(gates), reverse)
-    grad, grad_h, grad_c = np.empty_like(gates), initial_grad(grad_final, c), initial_grad(grad_final_cell, c)
+    order, grad, factors, (i, f, n, o) = _derivatives(gates, 4, reverse)
     bounded = np.tanh(cells)
-    for k in range(len(order) - 1, -1, -1):
-        t, step = order[k], grad[order[k]]
-        i, f, n, o = [gates[t][:, j * size : (j + 1) * size] for j in range(4)]
+    factors[:, :, 0] *= n
+    factors[:, :, 1] *= _previous(cells, c, reverse)
+    factors[:, :, 2] = i * (1 - n * n)
+    factors[:, :, 3] *= bounded
+    output_factors = o * (1 - bounded * bounded)
+    grad_h, grad_c = initial_grad(grad_final, c), initial_grad(grad_final_cell, c)
+    for t in order:
         if u is not None:
-            grad_h = grad_h + u[t]
-        grad_c = grad_c + grad_h * o * (1 - bounded[t] * bounded[t])
-        step[:, :size] = grad_c * n * (i * (1 - i))
-        step[:, size : 2 * size] = grad_c * (cells[order[k - 1]] if k else c) * (f * (1 - f))
-        step[:, 2 * size : 3 * size] = grad_c * i * (1 - n * n)
-        step[:, 3 * size :] = grad_h * bounded[t] * (o * (1 - o))
-        grad_h, grad_c = step @ w, grad_c * f
+            grad_h += u[t]
+        grad_c += grad_h * output_factors[t]
+        factors[t][:, :3] *= grad_c[:, None]
+        factors[t][:, 3] *= grad_h
+        grad_h = grad[t] @ w
+        grad_c *= f[t]
     return grad, grad_h, grad_c
 
 
@@ -100,20 +118,19 @@ def gru_sequence_backward(
     *,
     reverse: bool,
 ) -> tuple[Array, ...]:
-    size, order = h.shape[-1], time_order(len(gates), reverse)
-    grad, hidden_grad, grad_h = np.empty_like(gates), np.empty_like(gates), initial_grad(grad_final, h)
-    for k in range(len(order) - 1, -1, -1):
-        t = order[k]
-        r, z, n = [gates[t][:, j * size : (j + 1) * size] for j in range(3)]
+    order, grad, factors, (r, z, n) = _derivatives(gates, 3, reverse)
+    factors[:, :, 1] *= _previous(y, h, reverse) - n
+    factors[:, :, 2] = (1 - z) * (1 - n * n)
+    factors[:, :, 0] *= factors[:, :, 2] * projected
+    hidden_grad, grad_h = grad.copy(), initial_grad(grad_final, h)
+    hidden_factors = hidden_grad.reshape(factors.shape)
+    hidden_factors[:, :, 2] *= r
+    for t in order:
         if u is not None:
-            grad_h = grad_h + u[t]
-        grad_n = grad_h * (1 - z) * (1 - n * n)
-        grad[t][:, :size] = grad_n * projected[t] * (r * (1 - r))
-        grad[t][:, size : 2 * size] = grad_h * ((y[order[k - 1]] if k else h) - n) * (z * (1 - z))
-        grad[t][:, 2 * size :] = grad_n
-        hidden_grad[t][:, : 2 * size] = grad[t][:, : 2 * size]
-        hidden_grad[t][:, 2 * size :] = grad_n * r
-        grad_h = grad_h * z + hidden_grad[t] @ w
+            grad_h += u[t]
+        factors[t] *= grad_h[:, None]
+        hidden_factors[t] *= grad_h[:, None]
+        grad_h = grad_h * z[t] + hidden_grad[t] @ w
     return grad, grad_h, hidden_grad
 
 

@@ -28,6 +28,34 @@ def execution_of(function):
     return function.program.partition("\n\n")[2]
 
 
+def trained_recurrent(layer, wrap):
+    """Train a recurrent layer; return its losses and weights, and how its last step was executed."""
+    mg.manual_seed(5)
+    model, x = layer(3, 20), mg.randn(4, 6, 3)
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x)[0].square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    function = wrap(step)
+    losses = [function(x * (k + 1)).item() for k in range(6)]
+    return repr((losses, model.state_dict())), "" if function is step else execution_of(function)
+
+
+@compiles
+@pytest.mark.usefixtures("merge_early")
+@pytest.mark.parametrize("layer", [nn.LSTM, nn.GRU, nn.RNN])
+def test_sequences_of_recurrent_layers_are_merged_with_equal_bits(layer):
+    plain, _ = trained_recurrent(layer, lambda step: step)
+    jitted, description = trained_recurrent(layer, mg.jit)
+    assert jitted == plain
+    assert "merged into step_" in description
+
+
 def trained(optimizer, wrap, steps=7):
     mg.manual_seed(5)
     model = nn.Sequential(nn.Linear(7, 16), nn.ReLU(), nn.Linear(16, 3))
