@@ -1,10 +1,10 @@
 """Claim: a training step takes at most PyTorch's time for a small CNN and a small GPT, 1.5 times for ResNet-18.
 
-The models are those of examples/: the perceptron and the convolutional network read digits of 8x8 pixels, 50 at a time,
-so that an epoch has 30 steps; the GPT, of 4 layers, 128 wide, reads 8 contexts of 128 characters, 390 steps an epoch. A
-step consists of forward pass, backward pass and AdamW's update. ResNet-18 (He et al. 2016) reads 8 images of 64x64
-pixels, and its step has no update. Both libraries start with the same weights, and the losses of their first ten steps
-must agree. bench_eager.py describes the timing.
+Two perceptrons, of 64-32-10 and 784-128-10, read 32 digits at a time, and are updated by SGD and Adam. The other models
+are those of examples/: the convolutional network reads digits of 8x8 pixels, 50 at a time; the GPT, of 4 layers, 128
+wide, reads contexts of 128 characters; AdamW updates both. ResNet-18 (He et al. 2016) reads 8 images of 64x64 pixels,
+and its step has no update. Both libraries start with the same weights, and the losses of their first ten steps must
+agree. bench_eager.py describes the timing.
 
 The memory of a model is what it and its first steps add to the peak memory of the process, after a first operation.
 
@@ -80,9 +80,10 @@ sys.exit()
 
 MLP = """
 classes = 10
-x, y = leaf(BATCH, 1, 8, 8).detach(), numbers(10, BATCH)
-model = weights(nn.Sequential(nn.Flatten(), nn.Linear(64, WIDTH), nn.ReLU(), nn.Linear(WIDTH, 10)))
+x, y = leaf(BATCH, INPUTS).detach(), numbers(10, BATCH)
+model = weights(nn.Sequential(nn.Linear(INPUTS, WIDTH), nn.ReLU(), nn.Linear(WIDTH, 10)))
 """
+SMALL_MLP, LARGE_MLP = MLP.replace("INPUTS", "64"), MLP.replace("INPUTS", "784")
 
 CNN = """
 classes = 10
@@ -160,7 +161,8 @@ class Part(NamedTuple):
 
 
 PARTS = {
-    "MLP 64-128-10, 50 digits": Part(MLP, 50, 128, None, 10),
+    "MLP 32x64x32x10, SGD": Part(SMALL_MLP, 32, 32, 1.0, 20, UPDATE.replace("AdamW", "SGD")),
+    "MLP 32x784x128x10, Adam": Part(LARGE_MLP, 32, 128, 1.0, 10, UPDATE.replace("AdamW", "Adam")),
     "CNN of two convolutions, 50 digits": Part(CNN, 50, 16, 1.0, 4),
     "ResNet-18, 8 images of 64x64, without update": Part(RESNET, 8, 64, 1.5, 1, NO_UPDATE),
     "GPT 4x128, 8 contexts of 128": Part(GPT, 8, 128, 1.0, 1),
@@ -169,7 +171,8 @@ PARTS = {
 
 # How many times the batch and the width are enlarged, from a batch of `batch`.
 GROWTH = {
-    "MLP 64-128-10": (PARTS["MLP 64-128-10, 50 digits"], (1, 10, 100), (1, 10, 100)),
+    "MLP 64-32-10, SGD": (PARTS["MLP 32x64x32x10, SGD"], (1, 10, 100), (1, 10, 100)),
+    "MLP 784-128-10, Adam": (PARTS["MLP 32x784x128x10, Adam"], (1, 10, 100), (1, 10)),
     "CNN of two convolutions": (PARTS["CNN of two convolutions, 50 digits"], (1, 10, 100), (1, 10)),
     "ResNet-18": (PARTS["ResNet-18, 8 images of 64x64, without update"]._replace(batch=1), (1, 10, 100), (1,)),
     "GPT 4x128": (PARTS["GPT 4x128, 8 contexts of 128"]._replace(batch=1), (1, 10, 100), (1, 10)),
