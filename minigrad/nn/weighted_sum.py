@@ -36,6 +36,8 @@ def weighted_sum(bias: Value, weights: Sequence[Value], inputs: Sequence[Value |
     is_plain = {bias.__class__, *map(type, weights)} == {Value} and _EXACT_TYPES.issuperset(map(type, inputs))
     if not is_plain or _MUL[PYTHON] is not operator.mul or _ADD[PYTHON] is not operator.add:
         return None
+    if bias is weights[0] or bias is inputs[0]:
+        return None  # the order of the contributions to it would matter
     if not (bias._requires_grad and all(map(_REQUIRES_GRAD, weights))):
         return None
     pending = _WeightedSum(bias, weights, inputs)
@@ -132,9 +134,10 @@ class _WeightedSum(Pending):
         upstream = self.shared._gradient = self._gradient
         weights, inputs, weight_data, input_data = self.weights, self.inputs, self.weight_data, self.input_data
         for k in range(stop - 1, start - 1, -1):
-            if k == 0:
-                self.bias._gradient += upstream  # the first sum is that of the bias and the first product
             weights[k]._gradient += upstream * input_data[k]
             x = inputs[k]
             if x.__class__ is not float:
                 x._gradient += upstream * weight_data[k]
+        if start == 0:
+            bias: Any = self.bias
+            bias._gradient += upstream

@@ -105,11 +105,13 @@ def test_values_are_those_at_the_time_of_the_sum():
     assert [bits(node.data) for node in mg.topological([y]) if node.op] == expected
 
 
-@pytest.mark.parametrize("change", ["bool", "int", "frozen", "subclass"])
+@pytest.mark.parametrize("change", ["bool", "int", "frozen", "subclass", "tied", "fed back"])
 def test_other_operands_need_the_operators(change):
     b, w, x = leaves(4)
     if change in ("bool", "int"):
         x[0] = {"bool": True, "int": 2}[change]
+    elif change in ("tied", "fed back"):
+        (w if change == "tied" else x)[0] = b
     elif change == "frozen":
         w[0].requires_grad = False
     else:
