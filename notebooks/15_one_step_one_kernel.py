@@ -100,12 +100,12 @@ for axis, ticks in ((ax.xaxis, sizes), (ax.yaxis, [0.1, 0.2, 0.5, 1, 2, 5, 10, 2
 plt.show()
 
 # %% [markdown]
-# You should see thirty calls, a ratio near 1, and a curve that is flat on the left: sixty-four times the arithmetic costs next to
+# You should see twenty-eight calls, a ratio near 1, and a curve that is flat on the left: sixty-four times the arithmetic costs next to
 # nothing. What a small step spends, it spends on *calls*. For each, Python creates tensors, links them to a graph, looks up the kernel and the
 # rule, allocates memory and starts a loop: some tens of millionths of a second of **overhead**, whatever there is to compute. Only on the right, from
 # some thousand digits on, the line goes up with their number.
 #
-# And the next step does it all again: the same thirty calls, of the same shapes, in the same order.
+# And the next step does it all again: the same twenty-eight calls, of the same shapes, in the same order.
 #
 # ## Build it: a tracer
 #
@@ -150,7 +150,7 @@ show(program)
 # You should see a page that can be read aloud. Three lines are the forward pass of the network; `off` is t9, and the loss t11. From the
 # `div` on it is the backward pass. `mul`, `sub`, `mul` in t25 to t27 are the rule of $\tanh$, $g \cdot (1 - y \cdot y)$, from [lesson
 # 7](07_gradient_rules.ipynb). An arrow, `<-`, is an in-place call: the updates of the four parameters.
-# (`linear` is a matrix product plus biases, `sum_to` the gradient of the biases, and `contiguous` copies a view into a contiguous array.)
+# (`linear` is a matrix product plus biases, and `sum_to` the gradient of the biases.)
 #
 # There is no `Tensor` in it, no graph, no rule and no `learn`. To run it again, to **replay** it, is to go down the list. minigrad's own `dispatch` finds the
 # kernels (we built one in lesson 8):
@@ -325,7 +325,7 @@ axes[0].text(20, 17.6, "written", color="#A66F00", fontweight="bold")
 plt.show()
 
 # %% [markdown]
-# You should see the calls from top to bottom, each as long as its memory traffic. Ten of the thirty cause three quarters of the traffic; nine read and write next to
+# You should see the calls from top to bottom, each as long as its memory traffic. Ten of the twenty-eight cause three quarters of the traffic; seven read and write next to
 # nothing, and cost a call like any other. The three in bold, the rule of $\tanh$, have become one, with less than half the traffic: 24
 # kilobytes of 56.
 #
@@ -409,7 +409,7 @@ for k, line in enumerate(lines):
 #
 # ## Compare with the library
 #
-# Now the step of the two-layer network. What does the library make of our thirty calls?
+# Now the step of the two-layer network. What does the library make of our twenty-eight calls?
 
 # %%
 third, by_third = network()
@@ -424,7 +424,7 @@ print(left, "=", len(alive) - views - twice)
 
 
 # %% [markdown]
-# You should see that both come to 23. It eliminates dead code, as we do. It needs no call for a view, since each operand is passed as offset, shape
+# You should see that both come to 21. It eliminates dead code, as we do. It needs no call for a view, since each operand is passed as offset, shape
 # and strides. And it computes equal expressions once (*common subexpression elimination*): t18 and t19 above are one product.
 #
 # Is it the same training? Two hundred steps, other 64 digits each time, and a rate that falls, as in [lesson 9](09_optimizers.ipynb):
@@ -459,7 +459,7 @@ at = max([k for k, line in enumerate(text) if "tanh" in line], default=0)
 print(dedent("\n".join(text[at - 1 : at + 5])))
 
 # %% [markdown]
-# You should see a sentence like “28 launches, 19 of which are fused into 8, merged into” one kernel. There are three stages:
+# You should see a sentence like “24 launches, 15 of which are fused into 6, merged into” one kernel. There are three stages:
 #
 # 1. The first call runs your Python, and traces it, as our tap did.
 # 2. The second runs the list, and records the arguments with which Taichi starts each loop. One such start is a **launch**; some calls take two. From now on it replays only the launches.

@@ -60,9 +60,16 @@ def transformer():
 
 
 def recurrent():
-    cell, x = nn.LSTM(3, 4), mg.randn(5, 2, 3)
-    out, (h, _) = cell(x)
-    loss = out.sum() + h.sum()
+    """An LSTM, step by step; the one of `nn` is a single operation unless it is recorded."""
+    from_input, from_state, x = nn.Linear(3, 16), nn.Linear(4, 16), mg.randn(5, 2, 3)
+    h = c = mg.zeros(2, 4)
+    outputs = []
+    for k in range(5):
+        i, f, g, o = (from_input(x[k]) + from_state(h)).chunk(4, 1)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        h = o.sigmoid() * c.tanh()
+        outputs.append(h)
+    loss = mg.stack(outputs).sum() + h.sum()
     return loss, locals()
 
 

@@ -344,7 +344,7 @@ def _evaluate_dense(name: str, inputs: tuple[Any, ...]) -> Any:
                 return None
             if not x.address:
                 return None
-    family = _dense_families.get((name, dtype, *map(type, inputs)))
+    family = None if first is None else _dense_families.get((name, dtype, *map(type, inputs)))
     if family is None or not (size := first.size):
         return None
     out = empty(shape, family.out_dtype)

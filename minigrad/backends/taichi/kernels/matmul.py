@@ -106,7 +106,8 @@ def pack_columns(x: Any) -> Any:
     """Pack float32 matrices, (batch, depth, size), into panels of `LANES` columns; see `_pack`."""
     (batches, depth, size), itemsize = x.shape, x.itemsize
     batch_stride, depth_stride, width_stride = [step // itemsize for step in x.strides]
-    return _pack(x, batches, LANES[x.dtype], size, depth, batch_stride, width_stride, depth_stride)
+    batch = BatchStrides(1, batch_stride, 0)
+    return _pack(x, batches, LANES[x.dtype], size, depth, batch, width_stride, depth_stride)
 
 
 @arch_cache(4096)

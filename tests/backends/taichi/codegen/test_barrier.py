@@ -5,9 +5,7 @@ import sys
 
 import pytest
 
-from needs import needs
-
-needs("taichi", "free cores")
+pytestmark = pytest.mark.needs("taichi", "free cores")
 
 PROGRAM = """
 import os
