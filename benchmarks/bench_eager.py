@@ -148,7 +148,7 @@ def measure(code: str, libraries: tuple[str, ...], rounds: int, steps: int) -> t
         for library in libraries:
             seconds[library].append(result[library]["seconds"])
             pairs = zip(result["minigrad"]["sums"], result[library]["sums"], strict=True)
-            worst = max(worst, *(abs(a - b) / abs(b) for a, b in pairs))
+            worst = max(worst, *(abs(a - b) / (abs(b) or 1.0) for a, b in pairs))
     return {library: statistics.median(times) for library, times in seconds.items()}, worst
 
 
@@ -172,7 +172,7 @@ def small_ops(rounds: int, steps: int) -> bool:
 def small_ops_growth(rounds: int) -> None:
     """Print how the time grows with the number of small operations, from 200 to 20,000: the exponent for each ten."""
     lengths = (20, 200, 2000)
-    times = [measure(OPS.replace("ROUNDS", str(k)), ("minigrad", "torch"), rounds, 10 + 400 // k)[0] for k in lengths]
+    times = [measure(OPS.replace("ROUNDS", str(k)), ("minigrad", "torch"), rounds, 13 + 400 // k)[0] for k in lengths]
     for k, (before, after) in zip(lengths, pairwise(times), strict=False):
         ours, theirs = (math.log10(after[library] / before[library]) for library in ("minigrad", "torch"))
         label = f"{10 * k:,} small operations times 10, exponent of the time"
