@@ -13,7 +13,7 @@ from minigrad.core.specialise import compile_function
 __all__ = ["buffer_launcher", "launcher"]
 
 
-MAX_CONTEXTS = 1024  # launch contexts kept per kernel
+MAX_CONTEXTS = 256  # launch contexts kept per kernel, of 1.5 KiB each
 
 
 @functools.cache
