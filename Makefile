@@ -177,7 +177,7 @@ $(PY):
 $(BASE): pyproject.toml constraints.txt | $(PY)
 	@echo "Installing minigrad into $(VENV) (once, half a minute)"
 	@$(PIP) --editable .
-	@$(PY) -m minigrad doctor --warm || true
+	@$(PY) -m minigrad doctor --warm || true  # it prints why it failed; kernels are then compiled when first used
 	@touch $@
 
 $(BASE)-%: $(BASE)

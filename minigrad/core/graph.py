@@ -128,7 +128,7 @@ class Node(Operand):
     _right: Any
     _write_count: int  # leaf_writes.count (Storage.writes for a Step) at the creation of this node
     _requires_grad: Any  # False or True, or for a Value, the truthy mark of a pass; see `value_gradient`
-    _extras: dict[Any, Any]  # rare fields: label, scope, line, attributes, module calls; unset on most nodes
+    _extras: Any  # a dict of rare fields: label, scope, line, attributes, module calls; None or unset on most nodes
     grad: Any
 
     @property

@@ -73,7 +73,7 @@ class Step(Node):
         self._shape = output.shape
         self._dtype = output.dtype
         self._saved = saved
-        self._extras = None  # type: ignore[assignment]
+        self._extras = None
         if slow_path.reasons:
             if modes.scope:
                 self._set_extra("scope", modes.scope)

@@ -28,7 +28,10 @@ def operators_sum(bias, weights, inputs):
 
 def leaves(seed, count=5):
     generator = random.Random(seed)
-    draw = lambda: Value(generator.uniform(-2, 2))  # noqa: E731
+
+    def draw():
+        return Value(generator.uniform(-2, 2))
+
     return draw(), [draw() for _ in range(count)], [draw() if k % 2 else generator.uniform(-2, 2) for k in range(count)]
 
 

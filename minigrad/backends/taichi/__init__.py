@@ -23,7 +23,7 @@ from minigrad.backends import numpy as reference
 from minigrad.backends.limits import size_error
 from minigrad.backends.taichi import kernels
 from minigrad.backends.taichi.codegen import source
-from minigrad.backends.taichi.kernels.elementwise import full
+from minigrad.backends.taichi.kernels.elementwise import full, self_planned
 from minigrad.backends.taichi.runtime import buffers, driver
 from minigrad.backends.taichi.runtime.array import (
     CPU,
@@ -211,8 +211,7 @@ def _gpu_allocator(name: str) -> Allocator:
     )
 
 
-_kernels = [get_kernels(op)[TAICHI] for op in operations(TAICHI)]
-allow_plans(one for one in _kernels if not hasattr(one, "has_plans"))
+allow_plans({get_kernels(op)[TAICHI] for op in operations(TAICHI)} - self_planned)
 for _name in _ARRAYS:
     for _op in operations(TAICHI):
         register(_op, _name)(get_kernels(_op)[TAICHI])

@@ -26,7 +26,7 @@ from minigrad.backends.taichi.runtime.caches import ArchDict
 from minigrad.backends.taichi.runtime.kernel import get_kernel, is_observed
 from minigrad.backends.taichi.runtime.launch_plans import allow_plans, call_planned
 from minigrad.backends.taichi.runtime.transforms import EXACT_DIVISION_KERNELS
-from minigrad.core.dispatch import kernel
+from minigrad.core.dispatch import Kernel, kernel
 from minigrad.core.shapes import broadcast_shapes
 from minigrad.core.symbolic import apply
 
@@ -40,6 +40,7 @@ __all__ = [
     "full",
     "param_of",
     "result_dtype",
+    "self_planned",
 ]
 
 _NO_ATTRS: Mapping[str, Any] = {}
@@ -325,10 +326,11 @@ def _register(name: str, snippet: str, returns_bool: bool) -> None:
         return result
 
     allow_plans((compute,))
-    run.has_plans = True  # type: ignore[attr-defined]
+    self_planned.add(run)
     kernel(name, TAICHI)(run)
 
 
+self_planned: set[Kernel] = set()  # kernels that decide themselves whether a call is planned
 _dense_families: dict[Any, SnippetKernels] = ArchDict()  # by name, dtype and types of the operands
 
 

@@ -21,13 +21,12 @@ from minigrad.backends.taichi.runtime import driver
 from minigrad.backends.taichi.runtime.array import (
     CACHE_LINE,
     CpuArray,
-    _recorder_state,
     cpu_pool,
     owned_bytes,
     set_call,
 )
 from minigrad.backends.taichi.runtime.deferred_checks import check_slot
-from minigrad.backends.taichi.runtime.kernel import _listeners
+from minigrad.backends.taichi.runtime.kernel import is_observed
 from minigrad.backends.taichi.runtime.launch_recording import ArrayArgument, LaunchRecording, record_launches
 from minigrad.core.dispatch import Kernel
 from minigrad.core.specialise import compile_function
@@ -69,7 +68,7 @@ def allow_plans(kernels: Iterable[Kernel]) -> None:
 
 def call_planned(kernel: Kernel, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Return ``kernel(*inputs, **attrs)``, by a plan if there is one. The operands are on ``cpu``, as is Taichi."""
-    if kernel not in _kernels or _listeners or _recorder_state.recording is not None:
+    if kernel not in _kernels or is_observed():
         return kernel(*inputs, **attrs)
     key: list[Any] = [kernel]
     addresses: list[int] = []
