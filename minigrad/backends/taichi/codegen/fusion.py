@@ -58,9 +58,10 @@ class _FusionGroup:
         if loop is not None:
             self.add(loop)
             return
-        places = [x for x in launch.args if isinstance(x, ArrayArgument)]
-        for place, written in zip(places, _written_arrays(launch.kernel.source), strict=True):
-            (self.writes if written else self.reads).add(region_key(place.region))  # written arrays may also be read
+        written = iter(_written_arrays(launch.kernel.source))
+        for kind, x in zip(launch.kernel.kinds, launch.args, strict=True):
+            if isinstance(x, ArrayArgument):  # written arrays, and memory at addresses, may also be read
+                (self.writes if kind == "p" or next(written) else self.reads).add(region_key(x.region))
 
     def add(self, loop: ElementwiseLoop) -> None:
         self.loops.append(loop)

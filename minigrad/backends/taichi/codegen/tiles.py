@@ -46,6 +46,15 @@ _PACKING_READS = {
             for u in range({units}):
                 y_[(t * padded + k) * {units} + u] = a_[batch + k * depth_stride + j * {units} + u]
 """,
+    # contiguous rows of any size and alignment: load vectors that end with the row
+    "masked": """        x = ti.Vector([zero for _ in range({width})])
+        count = ti.min({width}, size - j * {width})
+        for k in range(padded):
+            address = a_ + ti.cast(batch + k * depth_stride + j * {width}, ti.i64) * {itemsize}
+            elements = ti.select(k < depth, count, 0)
+            muladd.{scalar}_load(x, address, elements)
+            y_[t * padded + k] = x
+""",
     # contiguous along the sum: transpose in blocks of four
     "transposed": """        for k in range(depth // 4):
 {loads}{stores}""",
@@ -69,15 +78,20 @@ def packing_kernel(layout: str, type: Any, width: int, serial: bool) -> Kernel:
         f"ti.Vector([{', '.join(f'x{r}[{s}]' for r in rows[u * unit : (u + 1) * unit])}])\n"
         for s, u in product(range(4), range(units))
     ]
-    body = _PACKING_READS[layout].format(width=width, units=units, loads="".join(loads), stores="".join(stores))
-    out = source.array_annotation(dtype) if layout == "strided" else vector_annotation(dtype, unit)
-    input_annotation = {"contiguous": vector_annotation(dtype, unit), "transposed": vector_annotation(dtype, 4)}.get(
-        layout, source.array_annotation(dtype)
+    scalar = source.TAICHI_NAMES[dtype]
+    body = _PACKING_READS[layout].format(
+        width=width, units=units, loads="".join(loads), stores="".join(stores), scalar=scalar, itemsize=type.itemsize
     )
+    out = source.array_annotation(dtype) if layout == "strided" else vector_annotation(dtype, unit)
+    input_annotation = {
+        "contiguous": vector_annotation(dtype, unit),
+        "masked": source.ADDRESS,
+        "transposed": vector_annotation(dtype, 4),
+    }.get(layout, source.array_annotation(dtype))
     body = (
         "        n = t // panels\n        j = t % panels\n"
         "        batch = n // heads * batch_stride + n % heads * head_stride\n"
-        f"        zero = ti.cast(0, ti.{source.TAICHI_NAMES[dtype]})\n{body}"
+        f"        zero = ti.cast(0, ti.{scalar})\n{body}"
     )
     numbers: tuple[str, ...] = (
         "batches",
@@ -95,7 +109,8 @@ def packing_kernel(layout: str, type: Any, width: int, serial: bool) -> Kernel:
         f"@ti.kernel\ndef pack_{layout}_{width}_kernel(y_: {out}, a_: {input_annotation}, "
         f"{', '.join(f'{x}: ti.i32' for x in numbers)}):\n{source.parallel_loop('batches * panels', body, serial)}"
     )
-    return get_kernel(f"pack_{layout}_{width}", text, "aa" + "i" * len(numbers))
+    kinds = "ap" if layout == "masked" else "aa"
+    return get_kernel(f"pack_{layout}_{width}", text, kinds + "i" * len(numbers))
 
 
 class _LeftOperand(NamedTuple):
@@ -154,6 +169,7 @@ class TiledProduct(NamedTuple):
     left: str
     gathered: bool
     tile: tuple[int, int]
+    last_wide: int  # width of the tiles with the last vectors of columns
     has_full_vectors: bool
     is_single_block: bool
     serial: bool
@@ -187,16 +203,17 @@ def tiled_kernel(tiles: TiledProduct, end: source.Epilogue = source.NO_EPILOGUE)
     Rows, vectors and columns beyond the end repeat the last ones. The step of the loop along the sum is read from
     memory, so that LLVM cannot unroll the loop, which would need too many registers.
     """
-    type, left, gathered, (high, wide), whole, _, serial = tiles
+    type, left, gathered, (high, wide), last_wide, whole, _, serial = tiles
     dtype, lanes = type.name, LANES[type]
     steps, seen, _, _ = left_operand(left, high)
     each, alone = vector_annotation(dtype, lanes), source.array_annotation(dtype)
+    masked = muladd.FUSED and not whole
     arrays = {
-        "y_": each if whole else alone,
+        "y_": each if whole else source.ADDRESS if masked else alone,
         "a_": source.array_annotation(dtype, seen),
         "b_": alone if gathered else each,
     }
-    arrays |= {"z_": each, "scalars_": source.array_annotation("int32")}
+    arrays |= {"z_": source.ADDRESS if masked else each, "scalars_": source.array_annotation("int32")}
     blocks, places = BLOCK // steps, range(lanes) if gathered else ()
     lines = [f"{x} = scalars_[{k}]" for k, x in enumerate(_TABLE_NAMES)]
     lines += [
@@ -205,6 +222,13 @@ def tiled_kernel(tiles: TiledProduct, end: source.Epilogue = source.NO_EPILOGUE)
     for v in range(wide):
         lines += [f"    j{v} = ti.min(group % column_tiles * {wide} + {v}, column_vectors - 1)"]
         lines += [f"    o{v}_{k} = ti.min(j{v} * {lanes} + {k}, size - 1)" for k in places]
+        if masked:
+            lines += [f"    count{v} = ti.min({lanes}, size - j{v} * {lanes})"]
+            lines += [f"    bias{v} = {_zero_vector(tiles)}"]
+            lines += [f"    address = z_ + ti.cast(j{v} * bias_stride, ti.i64) * {lanes * type.itemsize}"]
+            lines += [f"    muladd.{source.TAICHI_NAMES[dtype]}_load(bias{v}, address, count{v})"]
+        else:
+            lines += [f"    bias{v} = z_[j{v} * bias_stride]"]
     lines += [
         "    n = group // column_tiles // chunks",
         *[f"    {line}" for line in _BATCH_LINES],
@@ -213,14 +237,18 @@ def tiled_kernel(tiles: TiledProduct, end: source.Epilogue = source.NO_EPILOGUE)
         f"    for block in range((depth + {blocks - 1}) // {blocks}):",
         "        for i in range(begin + ti.max(first_t - group * row_tiles, 0), end):",
     ]
-    inner = [*_tile_lines(tiles), *(_epilogue_lines(end, tiles.tile, blocks) if end.lines else [])]
-    lines += [f"            {line}" for line in inner]
+    if last_wide == wide:
+        lines += [f"            {line}" for line in _tile_lines(tiles, wide)]
+    else:
+        for condition, columns in (("if group % column_tiles < column_tiles - 1:", wide), ("else:", last_wide)):
+            lines += [f"            {condition}", *[f"                {line}" for line in _tile_lines(tiles, columns)]]
+    lines += [f"            {line}" for line in (_epilogue_lines(end, tiles.tile, blocks) if end.lines else [])]
     known = [f"    {source.broadcast_line(f'{x}_', x, lanes)}" for x in end.scalars]
     loop = source.partitioned_loop("tiles", "".join(f"            {line}\n" for line in lines), serial, "".join(known))
     name = f"matmul_{left}{'_gathered' * gathered}{'_epilogue' * bool(end.lines)}"
     head = [f"{x}: {what}" for x, what in arrays.items()] + ["tiles: ti.i32"]
     head += [f"{x}_: {each}" for x in end.arrays] + [f"{x}_: ti.{source.TAICHI_NAMES[dtype]}" for x in end.scalars]
-    kinds = "aaaaai" + "a" * len(end.arrays) + "f" * len(end.scalars)
+    kinds = ("paapai" if masked else "aaaaai") + "a" * len(end.arrays) + "f" * len(end.scalars)
     text = f"{end.functions}@ti.kernel\ndef {name}_kernel({', '.join(head)}):\n{loop}"
     made = get_kernel(name, text, kinds)
     if whole and type.name == "float32":
@@ -228,33 +256,32 @@ def tiled_kernel(tiles: TiledProduct, end: source.Epilogue = source.NO_EPILOGUE)
     return made
 
 
-def _tile_lines(tiles: TiledProduct) -> list[str]:
-    """Return the statements that compute tile i of a group, or add one block of the sum to it."""
-    type, left, _, (high, wide), whole, once, _ = tiles
-    dtype, lanes, rows, columns = type.name, LANES[type], range(high), range(wide)
-    steps, _, before, number = left_operand(left, high)
-    cells = list(product(rows, columns))
-    start = (
-        "z_[j{v} * bias_stride]"
-        if once
-        else f"ti.Vector([ti.{source.TAICHI_NAMES[dtype]}(0.0) for _ in range({lanes})])"
-    )
+def _zero_vector(tiles: TiledProduct) -> str:
+    return f"ti.Vector([ti.{source.TAICHI_NAMES[tiles.type.name]}(0.0) for _ in range({tiles.lanes})])"
+
+
+def _tile_lines(tiles: TiledProduct, wide: int) -> list[str]:
+    """Return the statements that compute tile i of a group, `wide` vectors wide, or add one block of the sum to it."""
+    rows, columns = range(tiles.tile[0]), range(wide)
+    steps, _, before, number = left_operand(tiles.left, len(rows))
+    cells, once = list(product(rows, columns)), tiles.is_single_block
+    start = "bias{v}" if once else _zero_vector(tiles)
     lines = [before.format(r=r) for r in (rows if "{r}" in before else (0,))]
     lines += [f"b_offset{v} = batch_b + j{v} * panel_stride_b + block * {BLOCK} * k_stride_b" for v in columns]
     lines += [f"c{r}_{v} = {start.format(v=v)}" for r, v in cells]
     lines += [f"k = block * {BLOCK // steps}", f"last = ti.min(depth, k + {BLOCK // steps})", "while k < last:"]
-    lines += [f"    {line}" for line in [*_product_lines(tiles, number), "k += k_step"]]
-    lines += [f"row{r} = n * m + ti.min(i * {high} + {r}, m - 1)" for r in rows]
+    lines += [f"    {line}" for line in [*_product_lines(tiles, number, wide), "k += k_step"]]
+    lines += [f"row{r} = n * m + ti.min(i * {len(rows)} + {r}, m - 1)" for r in rows]
     if not once:
-        lines += [f"d{r}_{v} = z_[j{v} * bias_stride]" for r, v in cells]
-        lines += ["if block > 0:", *_cell_lines(cells, "d{r}_{v}{l} = {y}", whole, lanes, "    ")]
+        lines += [f"d{r}_{v} = bias{v}" for r, v in cells]
+        lines += ["if block > 0:", *[f"    {line}" for line in _access_lines(tiles, cells, "d", stores=False)]]
         lines += [f"c{r}_{v} += d{r}_{v}" for r, v in cells]
-    return lines + _cell_lines(cells, "{y} = c{r}_{v}{l}", whole, lanes, "")
+    return lines + _access_lines(tiles, cells, "c", stores=True)
 
 
-def _product_lines(tiles: TiledProduct, number: str) -> list[str]:
-    """Return the statements that add the products of one step to a tile."""
-    lanes, (high, wide), unit = LANES[tiles.type], tiles.tile, vector_unit(tiles.tile[0])
+def _product_lines(tiles: TiledProduct, number: str, wide: int) -> list[str]:
+    """Return the statements that add the products of one step to a tile that is `wide` vectors wide."""
+    lanes, high, unit = tiles.lanes, tiles.tile[0], vector_unit(tiles.tile[0])
     lines = []
     for s in range(left_operand(tiles.left, high).steps):
         for v in range(wide):
@@ -280,15 +307,21 @@ def _epilogue_lines(end: source.Epilogue, tile: tuple[int, int], blocks: int) ->
     ]
 
 
-def _cell_lines(cells: list[tuple[int, int]], line: str, whole: bool, lanes: int, pad: str) -> list[str]:
-    """Return a statement for each vector of a tile's result, or for each of its elements."""
-    if whole:
-        return [pad + line.format(r=r, v=v, l="", y=f"y_[row{r} * column_vectors + j{v}]") for r, v in cells]
-    lines = []
-    for last in dict.fromkeys(v for _, v in cells):
-        lines.append(f"{pad}for l in range(ti.min({lanes}, size - j{last} * {lanes})):")
-        y = f"y_[row{{r}} * size + j{last} * {lanes} + l]"
-        lines += [f"{pad}    {line.format(r=r, v=v, l='[l]', y=y.format(r=r))}" for r, v in cells if v == last]
+def _access_lines(tiles: TiledProduct, cells: list[tuple[int, int]], name: str, stores: bool) -> list[str]:
+    """Return the statements that store the vectors `name` of a tile's result, or load them."""
+    lanes, scalar, lines = tiles.lanes, source.TAICHI_NAMES[tiles.type.name], []
+    for r, v in cells:
+        vector, element = f"{name}{r}_{v}", f"row{r} * size + j{v} * {lanes}"
+        if not tiles.has_full_vectors and muladd.FUSED:
+            arguments = f"address, {vector}, count{v}" if stores else f"{vector}, address, count{v}"
+            lines += [f"address = y_ + ti.cast({element}, ti.i64) * {tiles.type.itemsize}"]
+            lines += [f"muladd.{scalar}_{'store' if stores else 'load'}({arguments})"]
+            continue
+        place, indent = f"y_[row{r} * column_vectors + j{v}]", ""
+        if not tiles.has_full_vectors:
+            lines += [f"for l in range(ti.min({lanes}, size - j{v} * {lanes})):"]
+            place, vector, indent = f"y_[{element} + l]", f"{vector}[l]", "    "
+        lines += [f"{indent}{place} = {vector}" if stores else f"{indent}{vector} = {place}"]
     return lines
 
 

@@ -44,6 +44,7 @@ from minigrad.backends.taichi.runtime.array import (
 )
 from minigrad.backends.taichi.runtime.caches import arch_cache
 from minigrad.backends.taichi.runtime.kernel import Kernel
+from minigrad.backends.taichi.runtime.muladd import FUSED
 from minigrad.backends.taichi.runtime.types import FLOAT
 from minigrad.core.dispatch import get_kernels, kernel
 from minigrad.core.shapes import broadcast_shapes
@@ -83,9 +84,20 @@ NO_BATCH = BatchStrides(1, 0, 0)
 
 
 def _pack(
-    x: Any, batches: int, width: int, size: int, depth: int, batch: BatchStrides, width_stride: int, depth_stride: int
+    x: Any,
+    batches: int,
+    width: int,
+    size: int,
+    depth: int,
+    batch: BatchStrides,
+    width_stride: int,
+    depth_stride: int,
+    repeats_last: bool,
 ) -> Any:
-    """Pack x[batch + l * width_stride + k * depth_stride] into panels, for l < `size` and k < `depth`."""
+    """Pack x[batch + l * width_stride + k * depth_stride] into panels, for l < `size` and k < `depth`.
+
+    If `repeats_last`, the last panel is filled with the last elements, otherwise with any.
+    """
     compiled_kernel, count, scalars = _packing_plan(
         x.dtype,
         address_argument(x)[0] % CACHE_LINE,
@@ -96,6 +108,7 @@ def _pack(
         batch,
         width_stride,
         depth_stride,
+        repeats_last,
     )
     out = empty((count,), x.dtype)
     compiled_kernel.launch(address_argument(out), address_argument(x), *scalars)
@@ -107,7 +120,7 @@ def pack_columns(x: Any) -> Any:
     (batches, depth, size), itemsize = x.shape, x.itemsize
     batch_stride, depth_stride, width_stride = [step // itemsize for step in x.strides]
     batch = BatchStrides(1, batch_stride, 0)
-    return _pack(x, batches, LANES[x.dtype], size, depth, batch, width_stride, depth_stride)
+    return _pack(x, batches, LANES[x.dtype], size, depth, batch, width_stride, depth_stride, False)
 
 
 @arch_cache(4096)
@@ -121,6 +134,7 @@ def _packing_plan(
     batch: BatchStrides,
     width_stride: int,
     depth_stride: int,
+    repeats_last: bool,
 ) -> tuple[Kernel, int, tuple[int, ...]]:
     """Return the packing kernel, the size of its output and its scalar arguments; `misalignment` is the address modulo
     `CACHE_LINE`."""
@@ -141,6 +155,8 @@ def _packing_plan(
             batch.outer % 4 or batch.inner % 4 or width_stride % 4 or misalignment % (4 * itemsize)
         ):
             layout, unit = "transposed", 4
+    if layout == "strided" and width_stride == 1 and width == LANES[dtype] and FUSED and not repeats_last:
+        layout = "masked"
     compiled_kernel = packing_kernel(layout, dtype, width, count <= 4 * source.SERIAL_LIMIT)
     return (
         compiled_kernel,
@@ -174,9 +190,20 @@ def _make_plan(
     )
 
 
+def _last_wide(tile: tuple[int, int], right: int) -> int:
+    """Return the width of the last tile of a row of tiles over `right` vectors of columns, of 1 to the full width."""
+    return (right - 1) % tile[1] + 1
+
+
 def _tile(m: int, right: int) -> tuple[int, int]:
     """Return the fastest tile for `m` rows and `right` vectors of columns."""
-    return min(TILE_COSTS, key=lambda tile: -(-m // tile[0]) * -(-right // tile[1]) * TILE_COSTS[tile])
+
+    def cost(tile: tuple[int, int]) -> float:
+        rows, wide = tile
+        row_cost = (right - 1) // wide * TILE_COSTS[tile] + TILE_COSTS[rows, _last_wide(tile, right)]
+        return -(-m // rows) * row_cost
+
+    return min(TILE_COSTS, key=cost)
 
 
 def _is_misaligned(batch: BatchStrides, unit: int) -> bool:
@@ -220,12 +247,14 @@ def _plan(
     if gathers_right or left_mode in ("rows", "strided"):
         tile_rows, tile = tile[0], (tile[0], 1)
     pack_a = (
-        (1 if batch_a.is_broadcast else count, tile_rows, m, depth, batch_a, row_a, col_a)
+        (1 if batch_a.is_broadcast else count, tile_rows, m, depth, batch_a, row_a, col_a, True)
         if left_mode == "panels"
         else None
     )
     packs_right = not direct_right and left_mode != "strided"
-    pack_b = (1 if batch_b.is_broadcast else count, lanes, n, depth, batch_b, col_b, row_b) if packs_right else None
+    pack_b = None
+    if packs_right:
+        pack_b = (1 if batch_b.is_broadcast else count, lanes, n, depth, batch_b, col_b, row_b, False)
     rows, column_vectors, padded_depth = -(-m // tile_rows), -(-n // lanes), -(-depth // K_STEP) * K_STEP
     steps, load_width = left_operand(left_mode, tile_rows)[:2]
     reads_a = (*(batch_a // load_width), row_a // load_width, col_a // load_width)
@@ -235,13 +264,17 @@ def _plan(
         reads_b = (1, column_vectors * padded_depth * (not batch_b.is_broadcast), 0, 1, padded_depth, 0)
     else:
         reads_b = (*batch_b, row_b, 0, col_b) if gathers_right else (*(batch_b // lanes), row_b // lanes, 1, 0)
-    chunks = -(-m * depth * itemsize // CHUNK_BYTES)
+    chunks, last_wide, serial = (
+        -(-m * depth * itemsize // CHUNK_BYTES),
+        _last_wide(tile, column_vectors),
+        work <= MAX_SERIAL_PRODUCTS,
+    )
+    if last_wide < tile[1] and not serial:  # divide rows between cores, since tiles of a row of tiles differ in cost
+        chunks = min(-(-chunks // source.CORES) * source.CORES, rows)
     row_tiles, column_tiles = -(-rows // chunks), -(-column_vectors // tile[1])
     rounds = padded_depth if left_mode == "panels" else -(-depth // steps)
     compiled_kernel = tiled_kernel(
-        TiledProduct(
-            dtype, left_mode, gathers_right, tile, n % lanes == 0, rounds * steps <= BLOCK, work <= MAX_SERIAL_PRODUCTS
-        )
+        TiledProduct(dtype, left_mode, gathers_right, tile, last_wide, n % lanes == 0, rounds * steps <= BLOCK, serial)
     )
     scalars = (row_tiles, chunks, rows, column_vectors, column_tiles, m, n, rounds, *reads_a, *reads_b, int(biased), 1)
     return _make_plan(compiled_kernel, scalars, count * chunks * column_tiles * row_tiles, pack_a, pack_b)
@@ -272,8 +305,9 @@ def tiled_matmul(a: Any, b: Any, bias: Any = None) -> Any:
     fuses_bias = (
         bias is not None
         and bias.shape == (n,)
+        and bias.dtype == a.dtype
         and bias.flags.c_contiguous
-        and not (n % LANES[a.dtype] or address_argument(bias)[0] % CACHE_LINE)
+        and not (address_argument(bias)[0] % CACHE_LINE if n % LANES[a.dtype] == 0 else not FUSED)
     )
     (down_a, right_a), (down_b, right_b) = a.strides[-2:], b.strides[-2:]
     count, misalignments = prod(batch), (address_argument(a)[0] % CACHE_LINE, address_argument(b)[0] % CACHE_LINE)

@@ -14,6 +14,11 @@
 ;   muladd.stream_store(p, v)      store v at p with a non-temporal store: a regular one would first load the cache line
 ;   muladd.store_fence()           a fence that makes these stores visible to other cores
 ;
+; With the address p of an element of an array, at any alignment, and likewise f64:
+;
+;   muladd.f32_load(v, p, n)       v = the n elements from p, at most sixteen, then zeros
+;   muladd.f32_store(p, v, n)      store the first n elements of v from p
+;
 ; And with the address p of an int that all cores share:
 ;
 ;   muladd.barrier_reset(p)        reset the barrier
@@ -221,3 +226,57 @@ define void @thread_id(i32* %t) alwaysinline {
 declare void @llvm.x86.sse2.pause()
 declare i64 @syscall(i64, ...)
 declare i32 @sched_yield()
+
+define void @f32_load(<16 x float>* %v, i64* %p, i32* %n) alwaysinline {
+  %address = load i64, i64* %p, align 8
+  %place = inttoptr i64 %address to <16 x float>*
+  %count = load i32, i32* %n, align 4
+  %count1 = insertelement <16 x i32> undef, i32 %count, i32 0
+  %counts = shufflevector <16 x i32> %count1, <16 x i32> undef, <16 x i32> zeroinitializer
+  %mask = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %counts
+  %vector = call <16 x float> @llvm.masked.load.v16f32.p0v16f32(<16 x float>* %place, i32 4, <16 x i1> %mask, <16 x float> zeroinitializer)
+  store <16 x float> %vector, <16 x float>* %v, align 64
+  ret void
+}
+
+define void @f32_store(i64* %p, <16 x float>* %v, i32* %n) alwaysinline {
+  %address = load i64, i64* %p, align 8
+  %place = inttoptr i64 %address to <16 x float>*
+  %count = load i32, i32* %n, align 4
+  %count1 = insertelement <16 x i32> undef, i32 %count, i32 0
+  %counts = shufflevector <16 x i32> %count1, <16 x i32> undef, <16 x i32> zeroinitializer
+  %mask = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %counts
+  %vector = load <16 x float>, <16 x float>* %v, align 64
+  call void @llvm.masked.store.v16f32.p0v16f32(<16 x float> %vector, <16 x float>* %place, i32 4, <16 x i1> %mask)
+  ret void
+}
+
+declare <16 x float> @llvm.masked.load.v16f32.p0v16f32(<16 x float>*, i32, <16 x i1>, <16 x float>)
+declare void @llvm.masked.store.v16f32.p0v16f32(<16 x float>, <16 x float>*, i32, <16 x i1>)
+
+define void @f64_load(<8 x double>* %v, i64* %p, i32* %n) alwaysinline {
+  %address = load i64, i64* %p, align 8
+  %place = inttoptr i64 %address to <8 x double>*
+  %count = load i32, i32* %n, align 4
+  %count1 = insertelement <8 x i32> undef, i32 %count, i32 0
+  %counts = shufflevector <8 x i32> %count1, <8 x i32> undef, <8 x i32> zeroinitializer
+  %mask = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %counts
+  %vector = call <8 x double> @llvm.masked.load.v8f64.p0v8f64(<8 x double>* %place, i32 8, <8 x i1> %mask, <8 x double> zeroinitializer)
+  store <8 x double> %vector, <8 x double>* %v, align 64
+  ret void
+}
+
+define void @f64_store(i64* %p, <8 x double>* %v, i32* %n) alwaysinline {
+  %address = load i64, i64* %p, align 8
+  %place = inttoptr i64 %address to <8 x double>*
+  %count = load i32, i32* %n, align 4
+  %count1 = insertelement <8 x i32> undef, i32 %count, i32 0
+  %counts = shufflevector <8 x i32> %count1, <8 x i32> undef, <8 x i32> zeroinitializer
+  %mask = icmp slt <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>, %counts
+  %vector = load <8 x double>, <8 x double>* %v, align 64
+  call void @llvm.masked.store.v8f64.p0v8f64(<8 x double> %vector, <8 x double>* %place, i32 8, <8 x i1> %mask)
+  ret void
+}
+
+declare <8 x double> @llvm.masked.load.v8f64.p0v8f64(<8 x double>*, i32, <8 x i1>, <8 x double>)
+declare void @llvm.masked.store.v8f64.p0v8f64(<8 x double>, <8 x double>*, i32, <8 x i1>)

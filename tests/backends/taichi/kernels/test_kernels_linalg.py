@@ -36,7 +36,7 @@ def test_op_has_a_taichi_kernel(op):
 
 @cross(
     1,
-    sizes=[(32, 784, 16), (17, 33, 19), (2, 3, 700), (8, 16, 16), (7, 1100, 5), (65, 12, 48), (260, 1040, 272)],
+    sizes=[(32, 784, 16), (17, 33, 19), (2, 3, 700), (8, 16, 16), (7, 1100, 5), (65, 12, 48), (260, 1040, 272), (150, 300, 200)],
     dtype=["float32", "float64"],
 )
 def test_products_of_every_layout_and_batch(dtype, sizes):

@@ -113,6 +113,38 @@ def test_polynomials_use_fma_and_powers_of_two_are_exact():
     assert left.max() < np.sqrt(2)
 
 
+PARTIAL_VECTORS = """@ti.kernel
+def check_partial_kernel(y_: ti.i64, a_: ti.i64):
+    ti.loop_config(serialize=True)
+    for n in range({lanes} + 2):
+        vector = ti.Vector([ti.{scalar}(7.0) for _ in range({lanes})])
+        count = n
+        address = a_ + n * {itemsize}
+        muladd.{scalar}_load(vector, address, count)
+        vector = vector * ti.{scalar}(2.0)
+        address = y_ + n * {room} * {itemsize}
+        muladd.{scalar}_store(address, vector, count)
+        address = y_ + (n * {room} + 20) * {itemsize}
+        count = {lanes}
+        muladd.{scalar}_store(address, vector, count)
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_loads_and_stores_of_the_first_elements_of_a_vector(dtype):
+    itemsize, scalar, room = np.dtype(dtype).itemsize, source.TAICHI_NAMES[dtype], 41  # at all alignments
+    lanes = 64 // itemsize
+    a, y = np.arange(1, 60, dtype=dtype), np.full((lanes + 2, room), -1, dtype)
+    text = PARTIAL_VECTORS.format(lanes=lanes, scalar=scalar, itemsize=itemsize, room=room)
+    Kernel("check_partial", text, "pp")(*[(x.ctypes.data, x.size, x.nbytes) for x in (y, a)])
+    for n in range(lanes + 2):
+        count = min(n, lanes)
+        expected = np.full(room, -1, dtype)
+        expected[:count] = expected[20 : 20 + count] = 2 * a[n : n + count]
+        expected[20 + count : 20 + lanes] = 0
+        assert y[n].tolist() == expected.tolist()
+
+
 def train(jit):
     """Return losses and weights after steps of a perceptron that is large enough for all cores, and the step."""
     mg.manual_seed(0)
