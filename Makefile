@@ -9,7 +9,7 @@
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help tour test nightly minutes mutants i386 py314 check lint tools frontend screenshots stubs muladd table platforms torch opinfo corpus notebooks pictures examples lab bench bench-viewer bench-book book site lite clean
+.PHONY: help tour test nightly minutes mutants i386 py314 check lint tools frontend screenshots stubs bitcode table platforms torch opinfo corpus notebooks pictures examples lab bench bench-viewer bench-book book site lite clean
 
 VENV   := .venv
 PY     := $(VENV)/bin/python
@@ -87,8 +87,8 @@ screenshots: $(DEV)  ## pictures of the player to look at, into screenshots/
 stubs: $(DEV)  ## write the type information (.pyi) again, from the declarations
 	@$(PY) tests/helpers/stubs.py
 
-muladd:  ## assemble the multiply-add of the processor's kernels again, with LLVM 14 or 15
-	@cd minigrad/backends/taichi/runtime && llvm-as muladd.ll -o muladd.bc
+bitcode:  ## compile the LLVM functions of the processor's kernels again, with LLVM 14 or 15
+	@cd minigrad/backends/taichi/runtime && llvm-as muladd.ll -o muladd.bc && clang -std=c11 -O2 -emit-llvm -c thread_pool.c -o thread_pool.bc
 
 table: $(DEV)  ## every operation, and what is checked of it
 	@$(PY) tests/helpers/table.py

@@ -1,15 +1,11 @@
 """Loops of a merged kernel, and barriers between loops that cores share.
 
-Waking a core takes 50 µs, and each parallel loop wakes all cores. Consecutive parallel loops are therefore merged into
-one loop, in which each core processes its part of every loop and waits for the other cores at spin barriers. Serial
-loops in between run on one core. This requires a running thread per core: if Linux schedules two threads on one core,
-which happens when they are woken together, a step takes twice as long. Each thread is therefore pinned to a core, also
-for eager code.
+Consecutive parallel loops are merged into one loop, in which each core processes its part of every loop and waits for
+the other cores at spin barriers. Serial loops in between run on one core. This requires a running thread per core.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Sequence
 from textwrap import indent
@@ -18,17 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.taichi.codegen import source
-from minigrad.backends.taichi.runtime import driver, muladd
+from minigrad.backends.taichi.runtime import driver, muladd, thread_pool
 from minigrad.backends.taichi.runtime.array import CACHE_LINE, register_constant
-from minigrad.backends.taichi.runtime.kernel import Kernel
 
 __all__ = ["PARALLEL", "PER_CORE", "SERIAL", "STATEMENT", "STEP", "KernelLoop", "can_use_barriers", "insert_barriers"]
 
 SERIAL, PER_CORE, PARALLEL, STATEMENT = "by one core", "a round for each core", "rounds that cores share", "as it is"
 STEP = "    "
-THREAD_ID_KERNEL = f"""@ti.kernel
-def thread_ids_kernel(ids_: {source.array_annotation("int32")}, counter: ti.i64):
-{{}}"""
 
 
 class KernelLoop(NamedTuple):
@@ -44,41 +36,13 @@ class KernelLoop(NamedTuple):
 
 
 def can_use_barriers() -> bool:
-    """Return whether each core runs one iteration of a loop, so that barriers are safe. If so, pin the threads."""
-    is_supported = (
+    """Return whether each core runs one iteration of a loop, so that barriers are safe."""
+    return (
         muladd.FUSED
         and driver.arch() == "cpu"
         and 1 < source.CORES <= min(driver.thread_count(), len(os.sched_getaffinity(0)))
+        and thread_pool.install()
     )
-    if is_supported and _PinnedThreads.program is not driver.current_program():
-        _PinnedThreads.program = driver.current_program()
-        _pin_threads()
-    return is_supported
-
-
-class _PinnedThreads:
-    program: Any = None  # the program whose threads are pinned
-
-
-def _pin_threads() -> None:
-    """Pin each thread of Taichi to its own core, if the operating system allows it."""
-    ids, counter = register_constant(np.zeros(source.CORES, np.int32)), barrier_counter()
-    loop = KernelLoop(PER_CORE, "thread_id = 0\nmuladd.thread_id(thread_id)\nids_[i // 512] = thread_id\n", "i")
-    kernel = Kernel("thread_ids", THREAD_ID_KERNEL.format(_loop_with_barriers([loop, loop], "counter")), "ai")
-    kernel.launch_unobserved((ids.ctypes.data, len(ids), ids.nbytes), counter.ctypes.data)
-    for thread_id, core in zip(ids.tolist(), sorted(os.sched_getaffinity(0)), strict=False):
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(thread_id, {core})
-
-
-def _pin_for_parallel_loops() -> None:
-    """Pin the threads for eager code, which also waits for the last thread of each parallel loop. Programs without
-    parallel loops do not need the kernel that finds the threads, a twentieth of the first operation's time."""
-    if driver.arch() == "cpu" and driver.is_own_program():
-        can_use_barriers()
-
-
-driver.on_thread_use(_pin_for_parallel_loops)
 
 
 def barrier_counter() -> Any:

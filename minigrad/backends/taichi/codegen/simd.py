@@ -40,8 +40,8 @@ __all__ = [
 
 MIN_ROW_LENGTH = 32  # minimum number of elements of a row to vectorise
 MIN_CHUNK = 1 << 17  # minimum number of elements per chunk of a sum
-MAX_SERIAL_ELEMENTS = 1 << 20  # maximum number of elements for one core, since waking another takes 0.1 ms
-MAX_SERIAL_ROW_ELEMENTS = 1 << 20  # the same limit for a reduction over rows
+MAX_SERIAL_ELEMENTS = source.serial_limit(1 << 15)  # maximum number of elements for one core
+MAX_SERIAL_ROW_ELEMENTS = source.serial_limit(1 << 15)  # the same limit for a reduction over rows
 # The coverage of an array: all elements of each line, one element per line, or one element per column.
 FULL, PER_LINE, PER_COLUMN = "full", "one", "place"
 TILE = 4  # number of adjacent column vectors per tile, for longer contiguous reads

@@ -37,6 +37,7 @@ __all__ = [
     "parallel_loop",
     "partitioned_loop",
     "row_walk",
+    "serial_limit",
     "store_lines",
     "strided_kernel",
     "vector_kernel",
@@ -44,7 +45,15 @@ __all__ = [
 ]
 
 LETTERS = "abcdefhijk"
-MAX_SERIAL_ELEMENTS = 16384  # maximum number of elements for one core, since waking another takes up to 0.1 ms
+
+
+def serial_limit(limit: int) -> int:
+    """Return the number of elements up to which a loop runs on one core, from the number for the threads of
+    thread_pool.c. Waking Taichi's own threads takes much longer, and the cores are better left alone."""
+    return limit if FUSED else 8 * limit
+
+
+MAX_SERIAL_ELEMENTS = serial_limit(1 << 12)  # maximum number of elements for one core
 SERIAL_LIMIT = MAX_SERIAL_ELEMENTS  # current value of this limit, set by `configure_loops`
 ROW_CHUNK = 1024  # elements of a row per iteration of a loop
 UNROLLS_BY_FOUR = False  # whether a thread processes four elements
@@ -62,7 +71,7 @@ def _has_avx512() -> bool:
 HAS_AVX512 = _has_avx512()
 VECTOR_SIZE = 16  # elements of a vector
 VECTORS_PER_ITERATION = 64  # vectors per iteration of a loop
-MAX_SERIAL_VECTOR_ELEMENTS = 131072  # maximum number of elements for one core in vectorised loops
+MAX_SERIAL_VECTOR_ELEMENTS = serial_limit(1 << 14)  # maximum number of elements for one core in vectorised loops
 CACHE_BYPASS_ELEMENTS = 1 << 24 if FUSED else sys.maxsize  # minimum size of results that bypass the cache
 SERIALIZE = "    ti.loop_config(serialize=True)\n"  # makes the next loop serial
 ADDRESS = "ti.i64"  # type of the address of an array that bypasses the cache

@@ -31,7 +31,7 @@ __all__ = [
 
 LANES = {np.dtype("float32"): 16, np.dtype("float64"): 8}  # elements in a vector of 64 bytes
 DOT_TILE = (8, 3) if source.HAS_AVX512 else (3, 2)  # rows and columns of a tile of dot products
-MAX_SERIAL_PRODUCTS = 2**22  # maximum number of multiplications for one core
+MAX_SERIAL_PRODUCTS = source.serial_limit(1 << 18)  # maximum number of multiplications for one core
 BLOCK = 256  # products per partial sum; blocked summation is more accurate than one long sum
 
 

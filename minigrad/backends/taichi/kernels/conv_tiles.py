@@ -23,7 +23,9 @@ Memory = tuple[int, int, int]
 
 MAX_PARTITIONS = 8  # maximum number of partitions of the images, each with its own partial sums
 MAX_WEIGHTS = 1 << 20  # maximum number of weights for more than two partitions
-MAX_SERIAL_WEIGHTS = 1 << 16  # maximum number of weights to pack, or of partial sums to add, on one core
+MAX_SERIAL_WEIGHTS = source.serial_limit(
+    1 << 13
+)  # maximum number of weights to pack, or of partial sums to add, on one core
 
 
 def _image_layout(shape: Shape, steps: Shape, window: Window, unit: int) -> ImageLayout:

@@ -26,12 +26,12 @@ from minigrad.backends.taichi.codegen.tiles import (
     TiledProduct,
     dot_kernel,
     left_operand,
-    packing_kernel,
     tiled_kernel,
     vector_unit,
 )
 from minigrad.backends.taichi.kernels import cuda_matmul
 from minigrad.backends.taichi.kernels.elementwise import evaluate, full
+from minigrad.backends.taichi.kernels.packing import K_STEP, NO_BATCH, BatchStrides, pack
 from minigrad.backends.taichi.kernels.reduction import reduce_snippet
 from minigrad.backends.taichi.kernels.shape import as_contiguous
 from minigrad.backends.taichi.runtime.array import (
@@ -49,9 +49,8 @@ from minigrad.backends.taichi.runtime.types import FLOAT
 from minigrad.core.dispatch import get_kernels, kernel
 from minigrad.core.shapes import broadcast_shapes
 
-__all__ = ["linear", "matmul", "pack_columns", "tiled_matmul"]
+__all__ = ["linear", "matmul", "tiled_matmul"]
 
-K_STEP = 4
 TILE_COSTS = {(8, 1): 1.0, (8, 2): 1.74, (8, 3): 2.36} if source.HAS_AVX512 else {(6, 1): 1.0, (4, 1): 0.8}
 """Maps the size of a tile, (rows, vectors), to its cost relative to the first. The accumulators have to fit in
 registers."""
@@ -64,114 +63,13 @@ CHUNK_BYTES = 2**18  # number of bytes of the left operand that stay in L2 while
 MAX_INNER = 1 << 14  # inner size of partial products, accumulated in float64; only for a depth of at least twice this
 
 
-class BatchStrides(NamedTuple):
-    """The strides of a batch of two dimensions, the second of size `heads`: of the first and of the second."""
-
-    heads: int
-    outer: int
-    inner: int
-
-    @property
-    def is_broadcast(self) -> bool:
-        """Whether all elements of the batch are the same matrix."""
-        return not (self.outer or self.inner)
-
-    def __floordiv__(self, unit: int) -> BatchStrides:
-        return BatchStrides(self.heads, self.outer // unit, self.inner // unit)
-
-
-NO_BATCH = BatchStrides(1, 0, 0)
-
-
-def _pack(
-    x: Any,
-    batches: int,
-    width: int,
-    size: int,
-    depth: int,
-    batch: BatchStrides,
-    width_stride: int,
-    depth_stride: int,
-    repeats_last: bool,
-) -> Any:
-    """Pack x[batch + l * width_stride + k * depth_stride] into panels, for l < `size` and k < `depth`.
-
-    If `repeats_last`, the last panel is filled with the last elements, otherwise with any.
-    """
-    compiled_kernel, count, scalars = _packing_plan(
-        x.dtype,
-        address_argument(x)[0] % CACHE_LINE,
-        batches,
-        width,
-        size,
-        depth,
-        batch,
-        width_stride,
-        depth_stride,
-        repeats_last,
-    )
-    out = empty((count,), x.dtype)
-    compiled_kernel.launch(address_argument(out), address_argument(x), *scalars)
-    return out
-
-
-def pack_columns(x: Any) -> Any:
-    """Pack float32 matrices, (batch, depth, size), into panels of `LANES` columns; see `_pack`."""
-    (batches, depth, size), itemsize = x.shape, x.itemsize
-    batch_stride, depth_stride, width_stride = [step // itemsize for step in x.strides]
-    batch = BatchStrides(1, batch_stride, 0)
-    return _pack(x, batches, LANES[x.dtype], size, depth, batch, width_stride, depth_stride, False)
-
-
-@arch_cache(4096)
-def _packing_plan(
-    dtype: Any,
-    misalignment: int,
-    batches: int,
-    width: int,
-    size: int,
-    depth: int,
-    batch: BatchStrides,
-    width_stride: int,
-    depth_stride: int,
-    repeats_last: bool,
-) -> tuple[Kernel, int, tuple[int, ...]]:
-    """Return the packing kernel, the size of its output and its scalar arguments; `misalignment` is the address modulo
-    `CACHE_LINE`."""
-    panels, padded_depth, itemsize = -(-size // width), -(-depth // K_STEP) * K_STEP, dtype.itemsize
-    count = batches * panels * padded_depth * width
-    layout, unit = "strided", 1
-    if depth == padded_depth:
-        vector_size = vector_unit(width)
-        if width_stride == 1 and not (
-            size % width
-            or batch.outer % vector_size
-            or batch.inner % vector_size
-            or depth_stride % vector_size
-            or misalignment % (vector_size * itemsize)
-        ):
-            layout, unit = "contiguous", vector_size
-        elif depth_stride == 1 and not (
-            batch.outer % 4 or batch.inner % 4 or width_stride % 4 or misalignment % (4 * itemsize)
-        ):
-            layout, unit = "transposed", 4
-    if layout == "strided" and width_stride == 1 and width == LANES[dtype] and FUSED and not repeats_last:
-        layout = "masked"
-    compiled_kernel = packing_kernel(layout, dtype, width, count <= 4 * source.SERIAL_LIMIT)
-    return (
-        compiled_kernel,
-        count,
-        (batches, panels, size, depth, padded_depth, *(batch // unit), width_stride // unit, depth_stride // unit),
-    )
-
-
 @arch_cache(2)
 def _zeros(dtype: Any) -> Any:
     return register_constant(full((LANES[dtype],), dtype))
 
 
 class ProductPlan(NamedTuple):
-    """The plan of a product: the arguments of `_pack` for each operand to pack, and the launch."""
+    """The plan of a product: the arguments of `pack` for each operand to pack, and the launch."""
 
     left: tuple[Any, ...] | None
     right: tuple[Any, ...] | None
@@ -211,6 +109,17 @@ def _is_misaligned(batch: BatchStrides, unit: int) -> bool:
     return bool(batch.outer % unit or batch.inner % unit)
 
 
+def _left_layout(
+    m: int, n: int, depth: int, misalignment: int, batch: BatchStrides, row: int, col: int, tile_rows: int
+) -> str:
+    """Return the layout in which tiles can read the left operand in place, or "panels"."""
+    unit = vector_unit(tile_rows)
+    if row == 1 and not (misalignment or m % tile_rows or col % unit or _is_misaligned(batch, unit) or depth % 4):
+        return "columns"
+    rows_fit = source.HAS_AVX512 and not (misalignment or depth % 8 or row % 8 or _is_misaligned(batch, 8))
+    return "rows" if col == 1 and rows_fit and n <= MAX_UNPACKED_COLUMNS else "panels"
+
+
 @arch_cache(4096)
 def _plan(
     dtype: Any, m: int, n: int, depth: int, count: int, misalignment_a: int, misalignment_b: int,
@@ -218,6 +127,7 @@ def _plan(
 ) -> ProductPlan:  # fmt: skip
     """Plan `count` products (m, depth) @ (depth, n). Misalignments are the addresses modulo `CACHE_LINE`."""
     lanes, itemsize, work = LANES[dtype], dtype.itemsize, count * m * n * depth
+    serial = work <= MAX_SERIAL_PRODUCTS
     k_strides = (*batch_a[1:], row_a, *batch_b[1:], col_b)
     k_contiguous = col_a == row_b == 1 and not (
         misalignment_a or misalignment_b or depth % lanes or any(step % lanes for step in k_strides)
@@ -226,16 +136,12 @@ def _plan(
         row_tiles, column_tiles = -(-m // DOT_TILE[0]), -(-n // DOT_TILE[1])
         reads = (*(batch_a // lanes), row_a // lanes, *(batch_b // lanes), col_b // lanes)
         scalars: tuple[int, ...] = (row_tiles, column_tiles, m, n, depth // lanes, *reads, int(biased), 1)
-        return _make_plan(dot_kernel(dtype, work <= MAX_SERIAL_PRODUCTS), scalars, count * row_tiles * column_tiles)
-    left_in_cache = m * depth * itemsize <= CACHE_BYTES
-    left_mode, gathers_right, tile = "panels", False, _tile(m, -(-n // lanes))
-    tile_rows, unit = tile[0], vector_unit(tile[0])
-    columns_fit = not (misalignment_a or m % tile_rows or col_a % unit or _is_misaligned(batch_a, unit) or depth % 4)
-    rows_fit = source.HAS_AVX512 and not (misalignment_a or depth % 8 or row_a % 8 or _is_misaligned(batch_a, 8))
-    if left_in_cache and row_a == 1 and columns_fit:
-        left_mode = "columns"
-    elif left_in_cache and col_a == 1 and rows_fit and n <= MAX_UNPACKED_COLUMNS:
-        left_mode = "rows"
+        return _make_plan(dot_kernel(dtype, serial), scalars, count * row_tiles * column_tiles)
+    tile, gathers_right = _tile(m, -(-n // lanes)), False
+    tile_rows = tile[0]
+    left_mode = "panels"
+    if m * depth * itemsize <= CACHE_BYTES:
+        left_mode = _left_layout(m, n, depth, misalignment_a, batch_a, row_a, col_a, tile_rows)
     aligned = col_b == 1 and not (n % lanes or row_b % lanes or _is_misaligned(batch_b, lanes) or misalignment_b)
     direct_right = (
         aligned
@@ -246,14 +152,10 @@ def _plan(
         left_mode, gathers_right = "strided", not aligned
     if gathers_right or left_mode in ("rows", "strided"):
         tile_rows, tile = tile[0], (tile[0], 1)
-    pack_a = (
-        (1 if batch_a.is_broadcast else count, tile_rows, m, depth, batch_a, row_a, col_a, True)
-        if left_mode == "panels"
-        else None
-    )
-    packs_right = not direct_right and left_mode != "strided"
-    pack_b = None
-    if packs_right:
+    pack_a = pack_b = None
+    if left_mode == "panels":
+        pack_a = (1 if batch_a.is_broadcast else count, tile_rows, m, depth, batch_a, row_a, col_a, True)
+    if not direct_right and left_mode != "strided":
         pack_b = (1 if batch_b.is_broadcast else count, lanes, n, depth, batch_b, col_b, row_b, False)
     rows, column_vectors, padded_depth = -(-m // tile_rows), -(-n // lanes), -(-depth // K_STEP) * K_STEP
     steps, load_width = left_operand(left_mode, tile_rows)[:2]
@@ -264,11 +166,7 @@ def _plan(
         reads_b = (1, column_vectors * padded_depth * (not batch_b.is_broadcast), 0, 1, padded_depth, 0)
     else:
         reads_b = (*batch_b, row_b, 0, col_b) if gathers_right else (*(batch_b // lanes), row_b // lanes, 1, 0)
-    chunks, last_wide, serial = (
-        -(-m * depth * itemsize // CHUNK_BYTES),
-        _last_wide(tile, column_vectors),
-        work <= MAX_SERIAL_PRODUCTS,
-    )
+    chunks, last_wide = -(-m * depth * itemsize // CHUNK_BYTES), _last_wide(tile, column_vectors)
     if last_wide < tile[1] and not serial:  # divide rows between cores, since tiles of a row of tiles differ in cost
         chunks = min(-(-chunks // source.CORES) * source.CORES, rows)
     row_tiles, column_tiles = -(-rows // chunks), -(-column_vectors // tile[1])
@@ -320,8 +218,8 @@ def tiled_matmul(a: Any, b: Any, bias: Any = None) -> Any:
         right_b // itemsize,
     )
     plan = _plan(a.dtype, m, n, depth, count, *misalignments, *steps, fuses_bias)
-    left = _pack(a, *plan.left) if plan.left else a
-    right = _pack(b, *plan.right) if plan.right else b
+    left = pack(a, *plan.left) if plan.left else a
+    right = pack(b, *plan.right) if plan.right else b
     out = empty((*batch, m, n), a.dtype)
     start = bias if fuses_bias else _zeros(a.dtype)
     plan.kernel.launch(

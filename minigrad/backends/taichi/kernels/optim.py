@@ -34,7 +34,7 @@ VECTORISED = (
 _kernels: dict[Any, Any] = ArchDict()
 
 # Maximum number of elements updated on one core. Updates are memory-bound and gain little from a second core.
-MAX_SERIAL = 1 << 17
+MAX_SERIAL = source.serial_limit(1 << 14)
 MOMENTS = "m = m + (grad - m) * one_minus_beta1\nv = v + (grad * grad - v) * one_minus_beta2\n"
 ADAM = f"{MOMENTS}p = p - m * step_size / (ti.sqrt(v) + eps)"
 AMSGRAD = f"{MOMENTS}w = ti.select(v < w, w, v)\np = p - m * step_size / (ti.sqrt(w) + eps)"

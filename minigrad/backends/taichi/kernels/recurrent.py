@@ -18,7 +18,8 @@ from minigrad.backends.taichi.codegen.recurrent_source import (
     step_kernel,
 )
 from minigrad.backends.taichi.kernels.elementwise import copy_into, evaluate, full
-from minigrad.backends.taichi.kernels.matmul import linear, matmul, pack_columns
+from minigrad.backends.taichi.kernels.matmul import linear, matmul
+from minigrad.backends.taichi.kernels.packing import pack_columns
 from minigrad.backends.taichi.kernels.shape import as_contiguous, contiguous
 from minigrad.backends.taichi.runtime.array import TAICHI, address_argument, array_argument, empty
 from minigrad.backends.taichi.runtime.caches import arch_cache
@@ -28,7 +29,7 @@ from minigrad.core.dispatch import kernel
 __all__: list[str] = []
 
 LANES = source.VECTOR_SIZE
-MAX_SERIAL = 1 << 20  # maximum number of multiplications of a sequence for one core
+MAX_SERIAL = source.serial_limit(1 << 17)  # maximum number of multiplications of a sequence for one core
 REGISTERS = 31 if source.HAS_AVX512 else 8  # vectors of sixteen in registers
 
 

@@ -37,7 +37,7 @@ __all__ = [
     "run_rows",
 ]
 
-MAX_SERIAL = 1 << 17  # maximum number of elements processed on one core, for kernels with exponentials
+MAX_SERIAL = source.serial_limit(1 << 14)  # maximum number of elements on one core, for kernels with exponentials
 
 
 def is_vector_aligned(x: Any) -> bool:

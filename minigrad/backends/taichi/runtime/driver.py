@@ -49,7 +49,7 @@ _ARCH_NAMES = {"x64": "cpu", "arm64": "cpu"}
 _is_forked = False
 _change_callbacks: list[Callable[[], None]] = []  # called when the architecture changes
 _restart_callbacks: list[Callable[[], None]] = []  # called when Taichi has restarted
-_thread_callbacks: list[Callable[[], None]] = []  # called before Taichi's threads are used
+_thread_callbacks: list[Callable[[], object]] = []  # called before Taichi's threads are used
 
 
 class _TaichiState:
@@ -101,7 +101,7 @@ def on_restart(listener: Callable[[], None]) -> None:
     _restart_callbacks.append(listener)
 
 
-def on_thread_use(listener: Callable[[], None]) -> None:
+def on_thread_use(listener: Callable[[], object]) -> None:
     """Register a callback that prepares Taichi's threads for parallel loops."""
     _thread_callbacks.append(listener)
 
@@ -212,7 +212,7 @@ def _has_cuda_gpu() -> bool:
 @contextlib.contextmanager
 def _preserve_float_state() -> Iterator[None]:
     """Return a context that preserves this thread's floating-point state. Starting Taichi makes the thread flush
-    denormals to 0, also in NumPy. Taichi's own threads still flush them, so only serial loops preserve denormals."""
+    denormals to 0, also in NumPy. The threads of thread_pool.py inherit its state; Taichi's own flush denormals."""
     c = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
     saved = ctypes.create_string_buffer(64)  # sizeof(fenv_t) is at most 32
     c.fegetenv(saved)

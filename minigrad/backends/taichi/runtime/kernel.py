@@ -129,7 +129,7 @@ class Kernel:
             prepare_threads()
         file = f"<minigrad kernel {self.name}>"
         linecache.cache[file] = (len(source), None, source.splitlines(True), file)  # Taichi reads the source from here
-        namespace: dict[str, Any] = {"ti": ti, **({"muladd": _load_muladd()} if "muladd." in source else {})}
+        namespace = {"ti": ti, **{name: _load_bitcode(name) for name in _BITCODE if f"{name}." in source}}
         kernel: Any = compile_function(f"{self.name}_kernel", source, namespace, file)
         primal = kernel._primal
         samples = [_example_argument(argument.annotation) for argument in primal.arguments]
@@ -164,12 +164,15 @@ def _has_parallel_loop(source: str) -> bool:
     return source.count("\n    for ") > source.count("ti.loop_config(serialize=True)")
 
 
+_BITCODE = ("muladd", "thread_pool")  # files of LLVM functions that CPU kernels call: see muladd.ll and thread_pool.c
+
+
 @functools.cache
-def _load_muladd() -> Any:
-    """Load the LLVM functions for fused multiply-add that CPU kernels call: see muladd.ll."""
+def _load_bitcode(name: str) -> Any:
+    """Load the LLVM functions of one of the files `_BITCODE`."""
     from taichi.lang.source_builder import SourceBuilder
 
-    return SourceBuilder.from_file(str(Path(__file__).with_name("muladd.bc")))
+    return SourceBuilder.from_file(str(Path(__file__).with_name(f"{name}.bc")))
 
 
 def transform_for_gpu(source: str) -> TransformedSource:

@@ -22,10 +22,9 @@
 ; And with the address p of an int that all cores share:
 ;
 ;   muladd.barrier_reset(p)        reset the barrier
-;   muladd.barrier_wait(p, n)      arrive at the barrier, and spin until n have arrived, since waking a core takes 50 us
-;   muladd.thread_id(t)            t = the Linux id of this thread
+;   muladd.barrier_wait(p, n)      arrive at the barrier, and spin until n have arrived
 ;
-; `make muladd` assembles muladd.bc from this file.
+; `make bitcode` assembles muladd.bc from this file.
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-f80:128-n8:16:32:64-S128"
 
 define void @f32(<16 x float>* %c, float* %a, <16 x float>* %b) alwaysinline {
@@ -216,15 +215,7 @@ done:
   ret void
 }
 
-define void @thread_id(i32* %t) alwaysinline {
-  %name = call i64 (i64, ...) @syscall(i64 186)
-  %short = trunc i64 %name to i32
-  store i32 %short, i32* %t, align 4
-  ret void
-}
-
 declare void @llvm.x86.sse2.pause()
-declare i64 @syscall(i64, ...)
 declare i32 @sched_yield()
 
 define void @f32_load(<16 x float>* %v, i64* %p, i32* %n) alwaysinline {

@@ -179,14 +179,6 @@ def test_a_merged_step_has_barriers_and_the_bits_of_eager(monkeypatch):
     assert len(shared) == 1  # all parallel loops are merged
 
 
-@needs_barriers
-def test_each_core_has_a_pinned_thread():
-    cores = [os.sched_getaffinity(int(name)) for name in os.listdir("/proc/self/task")]
-    alone = sorted(min(one) for one in cores if len(one) == 1)
-    assert len(alone) >= source.CORES
-    assert len(set(alone)) == source.CORES
-
-
 def test_parallel_loops_are_merged_from_first_to_last():
     one = barrier.KernelLoop(barrier.SERIAL, "pass\n", "k")
     each = barrier.KernelLoop(barrier.PARALLEL, "pass\n", "i", "n")
