@@ -146,36 +146,36 @@ class SequenceTile(NamedTuple):
     vectors: int
 
 
+_ZEROS = f"ti.Vector([ti.f32(0.0) for _ in range({LANES})])"
 _SIZES = ("batch", "length", "size", "depth", "padded", "vectors", "tiles", "reverse", "k_step")
 
 
-def _load_lines(name: str, array: str, row: str, unit: int) -> list[str]:
-    """Return statements that load vector j of a row of H elements, which has `size` units of `unit` elements.
+def _row_annotation(unit: int) -> str:
+    """Return the annotation of arrays of rows of H elements; see `sequence_kernel`."""
+    return source.ADDRESS if unit == 1 and muladd.FUSED else source.array_annotation("float32", unit)
 
-    Units past the end repeat the last one.
-    """
-    parts = LANES // unit
-    if parts == 1:
-        return [f"{name} = {array}_[({row}) * size + j]"]
-    lines = [
-        f"{name}_{p} = {array}_[({row}) * size + ti.min(j * {parts}{f' + {p}' * (p > 0)}, size - 1)]"
-        for p in range(parts)
-    ]
-    elements = [f"{name}_{p}" if unit == 1 else f"{name}_{p}[{k}]" for p in range(parts) for k in range(unit)]
-    return [*lines, f"{name} = ti.Vector([{', '.join(elements)}])"]
+
+def _element_lines(name: str, array: str, row: str, unit: int, stores: bool) -> list[str]:
+    """Return statements that load vector j of a row of H elements, or store it, without the lanes past the end."""
+    element, end = f"({row}) * size + j * {LANES // unit}", f"ti.min({LANES}, size - j * {LANES})"
+    if unit == LANES:
+        return [f"{array}_[{element}] = {name}" if stores else f"{name} = {array}_[{element}]"]
+    if muladd.FUSED:
+        lines = [f"address = {array}_ + ti.cast({element}, ti.i64) * 4", f"count = {end}"]
+        if stores:
+            return [*lines, f"muladd.f32_store(address, {name}, count)"]
+        return [*lines, f"{name} = {_ZEROS}", f"muladd.f32_load({name}, address, count)"]
+    left, right = f"{array}_[{element} + l]", f"{name}[l]"
+    loop = [f"for l in range({end}):", f"    {f'{left} = {right}' if stores else f'{right} = {left}'}"]
+    return loop if stores else [f"{name} = {_ZEROS}", *loop]
+
+
+def _load_lines(name: str, array: str, row: str, unit: int) -> list[str]:
+    return _element_lines(name, array, row, unit, stores=False)
 
 
 def _store_lines(name: str, array: str, row: str, unit: int) -> list[str]:
-    """Return statements that store vector j of a row of H elements, except for units past its end."""
-    parts = LANES // unit
-    if parts == 1:
-        return [f"{array}_[({row}) * size + j] = {name}"]
-    lines = []
-    for p in range(parts):
-        elements = [f"{name}[{p * unit + k}]" for k in range(unit)]
-        element = elements[0] if unit == 1 else f"ti.Vector([{', '.join(elements)}])"
-        lines += [f"if j * {parts} + {p} < size:", f"    {array}_[({row}) * size + j * {parts} + {p}] = {element}"]
-    return lines
+    return _element_lines(name, array, row, unit, stores=True)
 
 
 def _product_lines(gates: int, tile: SequenceTile, left: str) -> list[str]:
@@ -185,7 +185,7 @@ def _product_lines(gates: int, tile: SequenceTile, left: str) -> list[str]:
     for (q, v), n in zip(columns, range(len(columns)), strict=True):
         panel = f"({q} * vectors + ti.min(tile * {tile.vectors} + {v}, vectors - 1))"
         lines += [f"    b_offset{n} = {panel} * padded + k"]
-        lines += [f"    t{r}_{n} = ti.Vector([ti.f32(0.0) for _ in range({LANES})])" for r in rows]
+        lines += [f"    t{r}_{n} = {_ZEROS}" for r in rows]
     lines += ["    while k < last_k:"]
     lines += [f"        b{n} = w_[b_offset{n}]" for n in range(len(columns))]
     for r in rows:
@@ -227,12 +227,13 @@ def _tile_loop(
     ]
 
 
-def _forward_lines(cell: Cell, unit: int, tile: SequenceTile, biased: bool) -> tuple[dict[str, int], list[str]]:
+def _forward_lines(cell: Cell, unit: int, tile: SequenceTile, biased: bool) -> tuple[dict[str, str], list[str]]:
     """Return the arrays of a forward kernel, with the number of elements of their vectors, and its statements."""
-    arrays = {"y": unit, "x": unit, "w": LANES, "states": 1, "h": LANES, "acc": LANES}
-    arrays |= {"gates": unit, "saved": unit} if cell.saves else {}
-    arrays |= {"c": LANES} if cell.gates == 4 else {}
-    arrays |= {"bias": unit} if biased else {}
+    row, vector, number = _row_annotation(unit), _row_annotation(LANES), source.array_annotation("float32")
+    arrays = {"y": row, "x": row, "w": vector, "states": number, "h": vector, "acc": vector}
+    arrays |= {"gates": row, "saved": row} if cell.saves else {}
+    arrays |= {"c": vector} if cell.gates == 4 else {}
+    arrays |= {"bias": row} if biased else {}
     body = []
     for q in range(cell.gates):
         body += [f"a{q} = acc_[acc + {q * tile.vectors}]"]
@@ -257,17 +258,18 @@ def _forward_lines(cell: Cell, unit: int, tile: SequenceTile, biased: bool) -> t
     return arrays, [*lines, *[f"    {line}" for line in loop]]
 
 
-def _backward_lines(cell: Cell, unit: int, tile: SequenceTile, has_grads: bool) -> tuple[dict[str, int], list[str]]:
+def _backward_lines(cell: Cell, unit: int, tile: SequenceTile, has_grads: bool) -> tuple[dict[str, str], list[str]]:
     """Return the arrays of a backward kernel, with the number of elements of their vectors, and its statements.
 
     Iteration `length` computes only the gradients of the initial states.
     """
     left = "hidden" if cell.hidden_grads else "grad"
-    arrays = {"grad": unit, "w": LANES, "rows": 1, "d": LANES, "acc": LANES}
-    arrays |= {"hidden": unit} if cell.hidden_grads else {}
-    arrays |= {"e": LANES, "gates": unit, "saved": unit, "first": unit} if cell.saves else {}
-    arrays |= {"states": unit} if cell.gates != 4 else {}
-    arrays |= {"u": unit} if has_grads else {}
+    row, vector, number = _row_annotation(unit), _row_annotation(LANES), source.array_annotation("float32")
+    arrays = {"grad": row, "w": vector, "rows": number, "d": vector, "acc": vector}
+    arrays |= {"hidden": row} if cell.hidden_grads else {}
+    arrays |= {"e": vector, "gates": row, "saved": row, "first": row} if cell.saves else {}
+    arrays |= {"states": row} if cell.gates != 4 else {}
+    arrays |= {"u": row} if has_grads else {}
     at, previous = "t * batch + row", "states" if cell.carries_hidden else "saved"
     body = ["d = d_[row * vectors + j]", "if step > 0:", "    d = acc_[acc]"]
     body += ["e = e_[row * vectors + j]"] if cell.saves else []
@@ -306,16 +308,18 @@ def sequence_kernel(
 ) -> tuple[Kernel, tuple[str, ...]]:
     """Return the kernel of a whole sequence, and the names of its arrays, which precede the sizes `_SIZES`.
 
-    Arrays with H elements per row are accessed in units of `unit` elements, which divides H and 16. `flag` means that
-    there is a bias, or in a backward kernel, that the outputs of all steps have gradients.
+    `unit` is the number of elements of a vector in arrays with H elements per row: 16, or 1 if vectors may be partial
+    or not aligned. `size` is H in these units. `flag` means that there is a bias, or in a backward kernel, that the
+    outputs of all steps have gradients.
     """
     cell = CELLS[name]
     arrays, lines = (_backward_lines if backward else _forward_lines)(cell, unit, tile, flag)
     body = cast_literals("".join(f"            {line}\n" for line in lines), "f32")
     full_name = f"{name}_sequence{'_backward' * backward}"
-    head = [f"{x}_: {source.array_annotation('float32', width)}" for x, width in arrays.items()]
+    head = [f"{x}_: {annotation}" for x, annotation in arrays.items()]
     head += [f"{x}: ti.i32" for x in _SIZES]
     loop = source.partitioned_loop("batch", body, serial)
     text = f"@ti.kernel\ndef {full_name}_kernel(\n{source.format_parameters(head)}):\n{loop}"
     functions = required_functions(body, "f32", True)
-    return get_kernel(full_name, functions + text, "a" * len(arrays) + "i" * len(_SIZES)), tuple(arrays)
+    kinds = "".join("p" if x == source.ADDRESS else "a" for x in arrays.values()) + "i" * len(_SIZES)
+    return get_kernel(full_name, functions + text, kinds), tuple(arrays)

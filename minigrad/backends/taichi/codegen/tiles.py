@@ -167,7 +167,7 @@ class TiledProduct(NamedTuple):
 
     type: Any
     left: str
-    gathered: bool
+    right: str
     tile: tuple[int, int]
     last_wide: int  # width of the tiles with the last vectors of columns
     has_full_vectors: bool
@@ -196,14 +196,15 @@ class TiledProduct(NamedTuple):
 
 @arch_cache(256)
 def tiled_kernel(tiles: TiledProduct, end: source.Epilogue = source.NO_EPILOGUE) -> Kernel:
-    """Return a kernel that computes the product by tiles. `left` is the layout of the left operand; elements of the
-    right operand are gathered if `gathered`, otherwise loaded as vectors. `has_full_vectors` means that every vector of
+    """Return a kernel that computes the product by tiles. `left` is the layout of the left operand. The right operand
+    is loaded as aligned vectors ("vectors"), as vectors at any alignment without the columns past the end ("masked"),
+    or element by element ("gathered"). `has_full_vectors` means that every vector of
     the result is stored entirely, and `is_single_block` that the sum is one block.
 
     Rows, vectors and columns beyond the end repeat the last ones. The step of the loop along the sum is read from
     memory, so that LLVM cannot unroll the loop, which would need too many registers.
     """
-    type, left, gathered, (high, wide), last_wide, whole, _, serial = tiles
+    type, left, right, (high, wide), last_wide, whole, _, serial = tiles
     dtype, lanes = type.name, LANES[type]
     steps, seen, _, _ = left_operand(left, high)
     each, alone = vector_annotation(dtype, lanes), source.array_annotation(dtype)
@@ -211,10 +212,10 @@ def tiled_kernel(tiles: TiledProduct, end: source.Epilogue = source.NO_EPILOGUE)
     arrays = {
         "y_": each if whole else source.ADDRESS if masked else alone,
         "a_": source.array_annotation(dtype, seen),
-        "b_": alone if gathered else each,
+        "b_": {"vectors": each, "masked": source.ADDRESS, "gathered": alone}[right],
     }
     arrays |= {"z_": source.ADDRESS if masked else each, "scalars_": source.array_annotation("int32")}
-    blocks, places = BLOCK // steps, range(lanes) if gathered else ()
+    blocks, places = BLOCK // steps, range(lanes) if right == "gathered" else ()
     lines = [f"{x} = scalars_[{k}]" for k, x in enumerate(_TABLE_NAMES)]
     lines += [
         "for group in range(first_t // row_tiles, (last_t + row_tiles - 1) // row_tiles):"
@@ -222,8 +223,8 @@ def tiled_kernel(tiles: TiledProduct, end: source.Epilogue = source.NO_EPILOGUE)
     for v in range(wide):
         lines += [f"    j{v} = ti.min(group % column_tiles * {wide} + {v}, column_vectors - 1)"]
         lines += [f"    o{v}_{k} = ti.min(j{v} * {lanes} + {k}, size - 1)" for k in places]
+        lines += [f"    count{v} = ti.min({lanes}, size - j{v} * {lanes})"]
         if masked:
-            lines += [f"    count{v} = ti.min({lanes}, size - j{v} * {lanes})"]
             lines += [f"    bias{v} = {_zero_vector(tiles)}"]
             lines += [f"    address = z_ + ti.cast(j{v} * bias_stride, ti.i64) * {lanes * type.itemsize}"]
             lines += [f"    muladd.{source.TAICHI_NAMES[dtype]}_load(bias{v}, address, count{v})"]
@@ -245,10 +246,15 @@ def tiled_kernel(tiles: TiledProduct, end: source.Epilogue = source.NO_EPILOGUE)
     lines += [f"            {line}" for line in (_epilogue_lines(end, tiles.tile, blocks) if end.lines else [])]
     known = [f"    {source.broadcast_line(f'{x}_', x, lanes)}" for x in end.scalars]
     loop = source.partitioned_loop("tiles", "".join(f"            {line}\n" for line in lines), serial, "".join(known))
-    name = f"matmul_{left}{'_gathered' * gathered}{'_epilogue' * bool(end.lines)}"
+    name = f"matmul_{left}{'' if right == 'vectors' else f'_{right}'}{'_epilogue' * bool(end.lines)}"
     head = [f"{x}: {what}" for x, what in arrays.items()] + ["tiles: ti.i32"]
     head += [f"{x}_: {each}" for x in end.arrays] + [f"{x}_: ti.{source.TAICHI_NAMES[dtype]}" for x in end.scalars]
-    kinds = ("paapai" if masked else "aaaaai") + "a" * len(end.arrays) + "f" * len(end.scalars)
+    kinds = (
+        "".join("p" if x == source.ADDRESS else "a" for x in arrays.values())
+        + "i"
+        + "a" * len(end.arrays)
+        + "f" * len(end.scalars)
+    )
     text = f"{end.functions}@ti.kernel\ndef {name}_kernel({', '.join(head)}):\n{loop}"
     made = get_kernel(name, text, kinds)
     if whole and type.name == "float32":
@@ -286,7 +292,12 @@ def _product_lines(tiles: TiledProduct, number: str, wide: int) -> list[str]:
     for s in range(left_operand(tiles.left, high).steps):
         for v in range(wide):
             column = ", ".join(f"b_[b_offset{v} + o{v}_{k} * column_stride_b]" for k in range(lanes))
-            lines += [f"b{v} = " + (f"ti.Vector([{column}])" if tiles.gathered else f"b_[b_offset{v}]")]
+            if tiles.right == "masked":
+                lines += [f"b{v} = {_zero_vector(tiles)}"]
+                lines += [f"address = b_ + ti.cast(b_offset{v}, ti.i64) * {tiles.type.itemsize}"]
+                lines += [f"muladd.{source.TAICHI_NAMES[tiles.type.name]}_load(b{v}, address, count{v})"]
+            else:
+                lines += [f"b{v} = " + (f"ti.Vector([{column}])" if tiles.right == "gathered" else f"b_[b_offset{v}]")]
             lines += [f"b_offset{v} += k_stride_b"]
         for r in range(high):
             lines += [f"a = {number.format(r=r, s=s, u=r // unit, l=r % unit)}"]

@@ -137,20 +137,22 @@ def _plan(
         reads = (*(batch_a // lanes), row_a // lanes, *(batch_b // lanes), col_b // lanes)
         scalars: tuple[int, ...] = (row_tiles, column_tiles, m, n, depth // lanes, *reads, int(biased), 1)
         return _make_plan(dot_kernel(dtype, serial), scalars, count * row_tiles * column_tiles)
-    tile, gathers_right = _tile(m, -(-n // lanes)), False
+    tile, left_mode = _tile(m, -(-n // lanes)), "panels"
     tile_rows = tile[0]
-    left_mode = "panels"
     if m * depth * itemsize <= CACHE_BYTES:
         left_mode = _left_layout(m, n, depth, misalignment_a, batch_a, row_a, col_a, tile_rows)
     aligned = col_b == 1 and not (n % lanes or row_b % lanes or _is_misaligned(batch_b, lanes) or misalignment_b)
+    right_mode = "vectors" if aligned else "masked" if col_b == 1 and FUSED else "gathered"
     direct_right = (
-        aligned
+        right_mode != "gathered"
         and (left_mode != "panels" or depth % K_STEP == 0)
         and (m <= MAX_UNPACKED_ROWS or depth * n * itemsize <= CACHE_BYTES)
     )
     if work <= MAX_GATHERED and (left_mode == "panels" or not direct_right):
-        left_mode, gathers_right = "strided", not aligned
-    if gathers_right or left_mode in ("rows", "strided"):
+        left_mode = "strided"
+    elif not direct_right:
+        right_mode = "vectors"
+    if left_mode in ("rows", "strided"):
         tile_rows, tile = tile[0], (tile[0], 1)
     pack_a = pack_b = None
     if left_mode == "panels":
@@ -165,14 +167,15 @@ def _plan(
     if pack_b:
         reads_b = (1, column_vectors * padded_depth * (not batch_b.is_broadcast), 0, 1, padded_depth, 0)
     else:
-        reads_b = (*batch_b, row_b, 0, col_b) if gathers_right else (*(batch_b // lanes), row_b // lanes, 1, 0)
+        unit = lanes if right_mode == "vectors" else 1
+        reads_b = (*(batch_b // unit), row_b // unit, *((0, col_b) if right_mode == "gathered" else (lanes // unit, 0)))
     chunks, last_wide = -(-m * depth * itemsize // CHUNK_BYTES), _last_wide(tile, column_vectors)
     if last_wide < tile[1] and not serial:  # divide rows between cores, since tiles of a row of tiles differ in cost
         chunks = min(-(-chunks // source.CORES) * source.CORES, rows)
     row_tiles, column_tiles = -(-rows // chunks), -(-column_vectors // tile[1])
     rounds = padded_depth if left_mode == "panels" else -(-depth // steps)
     compiled_kernel = tiled_kernel(
-        TiledProduct(dtype, left_mode, gathers_right, tile, last_wide, n % lanes == 0, rounds * steps <= BLOCK, serial)
+        TiledProduct(dtype, left_mode, right_mode, tile, last_wide, n % lanes == 0, rounds * steps <= BLOCK, serial)
     )
     scalars = (row_tiles, chunks, rows, column_vectors, column_tiles, m, n, rounds, *reads_a, *reads_b, int(biased), 1)
     return _make_plan(compiled_kernel, scalars, count * chunks * column_tiles * row_tiles, pack_a, pack_b)

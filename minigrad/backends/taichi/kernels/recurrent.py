@@ -131,7 +131,7 @@ def _launch(
 ) -> None:
     """Launch the kernel of a whole sequence of `shape` (L, N, H). `depth` is the inner size of the product."""
     length, batch, size = shape
-    gates, vectors, unit = CELLS[name].gates, -(-size // LANES), min(size & -size, LANES)
+    gates, vectors, unit = CELLS[name].gates, -(-size // LANES), 1 if size % LANES else LANES
     serial = batch == 1 or length * batch * gates * size * size <= MAX_SERIAL
     cores = 1 if serial else source.CORES
     tile = _plan_tile(-(-batch // cores), vectors, 1 if backward else gates)
