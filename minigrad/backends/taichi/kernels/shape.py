@@ -35,7 +35,10 @@ for _view in (views.expand, views.permute, views.index, views.diagonal, views.un
 @kernel("reshape", TAICHI)
 def reshape(a: Any, *, shape: Shape) -> Any:
     try:
-        return a.reshape(shape, copy=False)
+        view = a.reshape(shape, copy=False)
+        if a.address:
+            view.address = a.address
+        return view
     except ValueError:  # the strides do not allow a view
         out = empty(shape, a.dtype)
         copy_into(out.reshape(a.shape), a)

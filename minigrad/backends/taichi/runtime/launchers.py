@@ -6,14 +6,15 @@ A loop over the arguments would take longer than the rest of the launch.
 from __future__ import annotations
 
 import functools
+from textwrap import indent
 from typing import Any
 
 from minigrad.core.specialise import compile_function
 
 __all__ = ["buffer_launcher", "launcher"]
 
-
-MAX_CONTEXTS = 256  # launch contexts kept per kernel, of 1.5 KiB each
+NEWLINE = "\n"
+MAX_CONTEXTS = 256  # launch contexts kept per kernel, of 1.5 KiB each, besides one whose arguments change
 
 
 @functools.cache
@@ -21,32 +22,40 @@ def launcher(kinds: str) -> Any:
     """Return a factory of functions that launch with arguments of these kinds.
 
     Setting an array takes a microsecond, but each step of a training loop launches a kernel with the same addresses,
-    since the pool returns the same memory. A launch function therefore keeps the contexts of up to `MAX_CONTEXTS`
-    combinations of arguments. Floats are not part of the key, since -0.0 == 0.0, and are always set.
+    since the pool returns the same memory. A launch function therefore keeps the contexts of the first `MAX_CONTEXTS`
+    combinations of arguments. All other combinations share one context, in which only the arguments that differ from
+    the previous ones are set. Floats are not compared, since -0.0 == 0.0, and are always set.
     """
     lines = {
-        "a": "                array(({k},), x{k}[0], x{k}[2], (x{k}[1],), 0)\n",
-        "i": "                whole(({k},), x{k})\n",
-        "p": "                whole(({k},), x{k}[0])\n",
+        "a": "array(({k},), x{k}[0], x{k}[2], (x{k}[1],), 0)",
+        "i": "whole(({k},), x{k})",
+        "p": "whole(({k},), x{k}[0])",
     }
-    sets = "".join(lines[kind].format(k=k) for k, kind in enumerate(kinds) if kind != "f")
-    floats = "".join(
-        f"            context.set_arg_float(({k},), x{k})\n" for k, kind in enumerate(kinds) if kind == "f"
-    )
-    key = "".join(f"x{k}, " for k, kind in enumerate(kinds) if kind != "f")
-    source = (
-        f"def launcher(lock, make, launch, ready, core, again):\n    program, contexts = core.prog, {{}}\n"
-        f"    def launched({_parameter_names(kinds)}):\n"
-        f"        if core.prog is not program:\n            return again({_parameter_names(kinds)})\n"
-        f"        with lock:\n            context = contexts.get(({key}))\n"
-        "            if context is None:\n"
-        f"                if len(contexts) == {MAX_CONTEXTS}:\n                    contexts.clear()\n"
-        "                context = make()\n"
-        f"{_setters(kinds.replace('f', ''), spaces=16)}{sets}"
-        f"                contexts[({key})] = context\n"
-        f"{floats}            launch(ready, context)\n"
-        "    return launched\n"
-    )
+    sets = {k: lines[kind].format(k=k) for k, kind in enumerate(kinds) if kind != "f"}
+    floats = [f"context.set_arg_float(({k},), x{k})" for k, kind in enumerate(kinds) if kind == "f"]
+    compared = [f"if x{k} != y{k}:\n    {line}\n    y{k} = x{k}" for k, line in sets.items()]
+    key, last = "".join(f"x{k}, " for k in sets), "".join(f"y{k} = " for k in sets)
+    setters = _setters(kinds.replace("f", ""), spaces=0)
+    source = f"""def launcher(lock, make, launch, ready, core, again):
+    program, contexts = core.prog, {{}}
+    {last}shared = None
+    def launched({_parameter_names(kinds)}):
+        nonlocal {", ".join([*[f"y{k}" for k in sets], "shared"])}
+        if core.prog is not program:
+            return again({_parameter_names(kinds)})
+        with lock:
+            context = contexts.get(({key}))
+            if context is None and len(contexts) < {MAX_CONTEXTS}:
+                context = make()
+{indent(setters + NEWLINE.join(sets.values()), " " * 16)}
+                contexts[({key})] = context
+            elif context is None:
+                context = shared = make() if shared is None else shared
+{indent(setters + NEWLINE.join(compared), " " * 16)}
+{indent(NEWLINE.join(floats), " " * 12)}
+            launch(ready, context)
+    return launched
+"""
     return compile_function("launcher", source)
 
 

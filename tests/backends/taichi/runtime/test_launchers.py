@@ -69,15 +69,17 @@ def test_floats_are_set_for_each_launch():
     assert [str(value) for _, value in launched] == ["0.0", "-0.0", "1.5"]
 
 
-def test_the_number_of_contexts_is_bounded(monkeypatch):
-    monkeypatch.setattr(launchers, "MAX_CONTEXTS", 2)
+def test_further_combinations_of_arguments_share_a_context(monkeypatch):
+    """Only the arguments that differ from the previous ones are set."""
+    monkeypatch.setattr(launchers, "MAX_CONTEXTS", 1)
     launchers.launcher.cache_clear()
-    run, contexts, launched = make_launcher("i")
-    for k in (0, 1, 2, 2, 0):
-        run(k)
+    run, contexts, launched = make_launcher("aif")
     launchers.launcher.cache_clear()
-    assert launched == [[0], [1], [2], [2], [0]]
-    assert len(contexts) == 4, "the third launch drops the first two contexts"
+    x, y = (64, 8, 32), (128, 8, 32)
+    for array, count in ((x, 8), (y, 8), (y, 9), (x, 9), (x, 8), (x, 9)):
+        run(array, count, 0.5)
+    assert launched == [[x, 8, 0.5], [y, 8, 0.5], [y, 9, 0.5], [x, 9, 0.5], [x, 8, 0.5], [x, 9, 0.5]]
+    assert [context.set_positions for context in contexts] == [[0, 1, 2, 2], [0, 1, 2, 1, 2, 0, 2, 2]]
 
 
 def test_an_interrupted_context_is_not_used_again():
