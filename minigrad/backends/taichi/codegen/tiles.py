@@ -198,38 +198,19 @@ class TiledProduct(NamedTuple):
 def tiled_kernel(tiles: TiledProduct, end: source.Epilogue = source.NO_EPILOGUE) -> Kernel:
     """Return a kernel that computes the product by tiles. `left` is the layout of the left operand. The right operand
     is loaded as aligned vectors ("vectors"), as vectors at any alignment without the columns past the end ("masked"),
-    or element by element ("gathered"). `has_full_vectors` means that every vector of
-    the result is stored entirely, and `is_single_block` that the sum is one block.
+    or element by element ("gathered"). `has_full_vectors` means that every vector of the result is stored entirely, and
+    `is_single_block` that the sum is one block.
 
     Rows, vectors and columns beyond the end repeat the last ones. The step of the loop along the sum is read from
     memory, so that LLVM cannot unroll the loop, which would need too many registers.
     """
-    type, left, right, (high, wide), last_wide, whole, _, serial = tiles
-    dtype, lanes = type.name, LANES[type]
-    steps, seen, _, _ = left_operand(left, high)
-    each, alone = vector_annotation(dtype, lanes), source.array_annotation(dtype)
-    masked = muladd.FUSED and not whole
-    arrays = {
-        "y_": each if whole else source.ADDRESS if masked else alone,
-        "a_": source.array_annotation(dtype, seen),
-        "b_": {"vectors": each, "masked": source.ADDRESS, "gathered": alone}[right],
-    }
-    arrays |= {"z_": source.ADDRESS if masked else each, "scalars_": source.array_annotation("int32")}
-    blocks, places = BLOCK // steps, range(lanes) if right == "gathered" else ()
-    lines = [f"{x} = scalars_[{k}]" for k, x in enumerate(_TABLE_NAMES)]
+    dtype, lanes, wide, last_wide = tiles.type.name, tiles.lanes, tiles.tile[1], tiles.last_wide
+    blocks = BLOCK // left_operand(tiles.left, tiles.tile[0]).steps
+    arrays, lines = _array_annotations(tiles), [f"{x} = scalars_[{k}]" for k, x in enumerate(_TABLE_NAMES)]
     lines += [
         "for group in range(first_t // row_tiles, (last_t + row_tiles - 1) // row_tiles):"
     ]  # tiles with the same columns
-    for v in range(wide):
-        lines += [f"    j{v} = ti.min(group % column_tiles * {wide} + {v}, column_vectors - 1)"]
-        lines += [f"    o{v}_{k} = ti.min(j{v} * {lanes} + {k}, size - 1)" for k in places]
-        lines += [f"    count{v} = ti.min({lanes}, size - j{v} * {lanes})"]
-        if masked:
-            lines += [f"    bias{v} = {_zero_vector(tiles)}"]
-            lines += [f"    address = z_ + ti.cast(j{v} * bias_stride, ti.i64) * {lanes * type.itemsize}"]
-            lines += [f"    muladd.{source.TAICHI_NAMES[dtype]}_load(bias{v}, address, count{v})"]
-        else:
-            lines += [f"    bias{v} = z_[j{v} * bias_stride]"]
+    lines += [f"    {line}" for line in _column_lines(tiles)]
     lines += [
         "    n = group // column_tiles // chunks",
         *[f"    {line}" for line in _BATCH_LINES],
@@ -245,21 +226,50 @@ def tiled_kernel(tiles: TiledProduct, end: source.Epilogue = source.NO_EPILOGUE)
             lines += [f"            {condition}", *[f"                {line}" for line in _tile_lines(tiles, columns)]]
     lines += [f"            {line}" for line in (_epilogue_lines(end, tiles.tile, blocks) if end.lines else [])]
     known = [f"    {source.broadcast_line(f'{x}_', x, lanes)}" for x in end.scalars]
-    loop = source.partitioned_loop("tiles", "".join(f"            {line}\n" for line in lines), serial, "".join(known))
-    name = f"matmul_{left}{'' if right == 'vectors' else f'_{right}'}{'_epilogue' * bool(end.lines)}"
+    body = "".join(f"            {line}\n" for line in lines)
+    loop = source.partitioned_loop("tiles", body, tiles.serial, "".join(known))
+    right = "" if tiles.right == "vectors" else f"_{tiles.right}"
+    name = f"matmul_{tiles.left}{right}{'_epilogue' * bool(end.lines)}"
     head = [f"{x}: {what}" for x, what in arrays.items()] + ["tiles: ti.i32"]
-    head += [f"{x}_: {each}" for x in end.arrays] + [f"{x}_: ti.{source.TAICHI_NAMES[dtype]}" for x in end.scalars]
-    kinds = (
-        "".join("p" if x == source.ADDRESS else "a" for x in arrays.values())
-        + "i"
-        + "a" * len(end.arrays)
-        + "f" * len(end.scalars)
-    )
+    head += [f"{x}_: {vector_annotation(dtype, lanes)}" for x in end.arrays]
+    head += [f"{x}_: ti.{source.TAICHI_NAMES[dtype]}" for x in end.scalars]
+    kinds = "".join("p" if x == source.ADDRESS else "a" for x in arrays.values()) + "i"
+    kinds += "a" * len(end.arrays) + "f" * len(end.scalars)
     text = f"{end.functions}@ti.kernel\ndef {name}_kernel({', '.join(head)}):\n{loop}"
     made = get_kernel(name, text, kinds)
-    if whole and type.name == "float32":
+    if tiles.has_full_vectors and dtype == "float32":
         made.work = tiles
     return made
+
+
+def _array_annotations(tiles: TiledProduct) -> dict[str, str]:
+    """Return the array arguments of a product with their annotations: result, operands, bias and integers."""
+    dtype, whole = tiles.type.name, tiles.has_full_vectors
+    vector, number = vector_annotation(dtype, tiles.lanes), source.array_annotation(dtype)
+    return {
+        "y_": vector if whole else source.ADDRESS if muladd.FUSED else number,
+        "a_": source.array_annotation(dtype, left_operand(tiles.left, tiles.tile[0]).load_size),
+        "b_": {"vectors": vector, "masked": source.ADDRESS, "gathered": number}[tiles.right],
+        "z_": vector if whole or not muladd.FUSED else source.ADDRESS,
+        "scalars_": source.array_annotation("int32"),
+    }
+
+
+def _column_lines(tiles: TiledProduct) -> list[str]:
+    """Return the statements that locate the vectors of columns of a group of tiles, and load their bias."""
+    lanes, scalar, lines = tiles.lanes, source.TAICHI_NAMES[tiles.type.name], list[str]()
+    for v in range(tiles.tile[1]):
+        lines += [f"j{v} = ti.min(group % column_tiles * {tiles.tile[1]} + {v}, column_vectors - 1)"]
+        lines += [f"count{v} = ti.min({lanes}, size - j{v} * {lanes})"]
+        if tiles.right == "gathered":
+            lines += [f"o{v}_{k} = ti.min(j{v} * {lanes} + {k}, size - 1)" for k in range(lanes)]
+        if tiles.has_full_vectors or not muladd.FUSED:
+            lines += [f"bias{v} = z_[j{v} * bias_stride]"]
+        else:
+            lines += [f"bias{v} = {_zero_vector(tiles)}"]
+            lines += [f"address = z_ + ti.cast(j{v} * bias_stride, ti.i64) * {lanes * tiles.type.itemsize}"]
+            lines += [f"muladd.{scalar}_load(bias{v}, address, count{v})"]
+    return lines
 
 
 def _zero_vector(tiles: TiledProduct) -> str:
