@@ -161,6 +161,27 @@ MUTANTS = (
         ("backends/taichi/runtime/test_launch_plans.py",),
     ),
     Mutant(
+        "a product stores columns past the end of a row",
+        "minigrad/backends/taichi/codegen/tiles.py",
+        'lines += [f"count{v} = ti.min({lanes}, size - j{v} * {lanes})"]',
+        'lines += [f"count{v} = {lanes}"]',
+        ("backends/taichi/kernels/test_kernels_linalg.py",),
+    ),
+    Mutant(
+        "a narrow last tile of a product computes the first columns again",
+        "minigrad/backends/taichi/codegen/tiles.py",
+        '"if group % column_tiles < column_tiles - 1:"',
+        '"if group < column_tiles - 1:"',
+        ("backends/taichi/kernels/test_kernels_linalg.py",),
+    ),
+    Mutant(
+        "a shared launch context keeps the previous argument",
+        "minigrad/backends/taichi/runtime/launchers.py",
+        'f"if x{k} != y{k}:\\n',
+        'f"if y{k} is None:\\n',
+        ("backends/taichi/runtime/test_launchers.py",),
+    ),
+    Mutant(
         "a block of the memory pool is handed out twice",
         "minigrad/backends/taichi/runtime/array.py",
         "entry = heappop(self._free[size])",
