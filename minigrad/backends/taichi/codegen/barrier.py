@@ -40,8 +40,7 @@ def can_use_barriers() -> bool:
     return (
         muladd.FUSED
         and driver.arch() == "cpu"
-        and 1 < source.CORES <= min(driver.thread_count(), len(os.sched_getaffinity(0)))
-        and thread_pool.install()
+        and 1 < source.CORES <= min(driver.thread_count(), len(os.sched_getaffinity(0)), thread_pool.thread_count())
     )
 
 

@@ -15,7 +15,7 @@ from minigrad.backends.taichi.kernels.elementwise import (
     evaluate,
     full,
 )
-from minigrad.backends.taichi.runtime.array import TAICHI, check_view, empty
+from minigrad.backends.taichi.runtime.array import TAICHI, CpuArray, check_view, empty
 from minigrad.core.dispatch import get_kernels, kernel
 
 __all__ = ["as_contiguous"]
@@ -36,7 +36,7 @@ for _view in (views.expand, views.permute, views.index, views.diagonal, views.un
 def reshape(a: Any, *, shape: Shape) -> Any:
     try:
         view = a.reshape(shape, copy=False)
-        if a.address:
+        if a.__class__ is CpuArray:
             view.address = a.address
         return view
     except ValueError:  # the strides do not allow a view

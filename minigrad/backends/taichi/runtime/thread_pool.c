@@ -136,12 +136,13 @@ void thread_pool_install(long *address, int *version) {
     (void)version;
     Pool *pool = (Pool *)*address;
     if (!pool->run) {
+        unsigned long thread;
+        int created = 0;
         pool->run = run_loop;
         pool->awake = pool->thread_count;
-        for (int k = 0; k < pool->thread_count; k++) {
-            unsigned long thread;
-            if (pthread_create(&thread, 0, work, pool)) pool->awake--;
-        }
+        while (created < pool->thread_count && !pthread_create(&thread, 0, work, pool)) created++;
+        pool->awake -= pool->thread_count - created;
+        pool->thread_count = created;
     }
     LLVMRuntime_initialize_thread_pool(RuntimeContext_get_runtime(current_context), pool, pool->run);
 }

@@ -21,14 +21,14 @@ from minigrad.backends.taichi.runtime import driver
 from minigrad.backends.taichi.runtime.kernel import Kernel
 from minigrad.backends.taichi.runtime.muladd import FUSED
 
-__all__ = ["install", "state"]
+__all__ = ["install", "state", "thread_count"]
 
 SPIN_TICKS = 1 << 19  # of the time stamp counter, 0.2 ms; longer than most operations of an eager step
-MAX_THREADS = 1023
+MAX_CORES = 1024  # as in thread_pool.c
 _POOL = np.dtype(  # the fields of `Pool` in thread_pool.c that Python uses
     {
         "names": ["awake", "is_stopped", "thread_count", "spin_ticks", "free_core", "threads"],
-        "formats": [np.int32] * 5 + [np.dtype((np.int32, (MAX_THREADS, 2)))],
+        "formats": [np.int32] * 5 + [np.dtype((np.int32, (MAX_CORES, 2)))],
         "offsets": [256, 264, 268, 272, 288, 292],
     }
 )
@@ -71,14 +71,19 @@ def install() -> bool:
     return True
 
 
+def thread_count() -> int:
+    """Return the number of threads that run a loop, including the calling one."""
+    return int(state.pool["thread_count"]) + 1 if install() else driver.thread_count()
+
+
 def _create_pool() -> Any:
     """Allocate a pool of a thread per core, except for one core that is free for the calling thread."""
     room = np.zeros(_POOL.itemsize + 64, np.uint8)
     start = -room.ctypes.data % 64
     pool = room[start : start + _POOL.itemsize].view(_POOL)[0]
-    free_core, *cores = sorted(os.sched_getaffinity(0))
-    pool["free_core"], pool["thread_count"], pool["spin_ticks"] = free_core, min(len(cores), MAX_THREADS), SPIN_TICKS
-    pool["threads"][: pool["thread_count"], 1] = cores[:MAX_THREADS]
+    free_core, *cores = [core for core in sorted(os.sched_getaffinity(0)) if core < MAX_CORES]
+    pool["free_core"], pool["thread_count"], pool["spin_ticks"] = free_core, len(cores), SPIN_TICKS
+    pool["threads"][: len(cores), 1] = cores
     return pool
 
 

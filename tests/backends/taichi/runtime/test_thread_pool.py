@@ -18,7 +18,8 @@ LARGE = 8 * source.MAX_SERIAL_VECTOR_ELEMENTS
 
 
 def run(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
     return [line for line in done.stdout.splitlines() if not line.startswith("[Taichi]")]
 
