@@ -113,11 +113,11 @@ def reduced_shape(shape: Shape, dims: Sequence[int], keepdim: bool) -> Shape:
 
 def infer_shape(sizes: Sequence[int], count: int, op: str) -> Shape:
     """Infer a size of -1 from the number of elements. Raises ShapeError if the shape does not match `count`."""
-    shape = tuple(int(size) for size in sizes)
-    if shape.count(-1) > 1 or any(size < -1 for size in shape):
+    shape = tuple(map(int, sizes))
+    if shape.count(-1) > 1 or min(shape, default=0) < -1:
         raise ShapeError(f"{op}: invalid shape {shape}: only one dimension can be inferred, by -1, and none be less.")
     if -1 in shape:
-        known_size = prod(size for size in shape if size != -1)
+        known_size = -prod(shape)
         if known_size == 0 or count % known_size:
             raise ShapeError(
                 f"{op}: shape {shape} is invalid for input of size {count}, not divisible by {known_size}."
