@@ -121,7 +121,8 @@ def scores(p, x):
     return x.reshape(64, -1) @ p[4].T + p[5]
 """
 
-GPT = f"""{bench_train.GPT.replace("BATCH", "16")}
+SMALL_GPT = bench_train.GPT.replace("WIDTH", "128")
+GPT = f"""{SMALL_GPT.replace("BATCH", "16")}
 y = y.view(-1)
 def scores(x):
     return model(x).view(-1, classes)
@@ -183,9 +184,9 @@ PARTS = {  # models in minigrad and JAX, optimizer, steps, and limits relative t
 }
 
 
-LARGE = bench_train.GPT.replace("120, 128, 4", "120, 384, 6").replace("BATCH, 128", "BATCH, 256")
+LARGE = SMALL_GPT.replace("120, 128, 4", "120, 384, 6").replace("BATCH, 128", "BATCH, 256")
 LARGE = LARGE.replace("nn.Embedding(128, width)", "nn.Embedding(256, width)").replace("range(4)", "range(6)")
-LARGE = GPT.replace(bench_train.GPT.replace("BATCH", "16"), LARGE.replace("BATCH", "16"))
+LARGE = GPT.replace(SMALL_GPT.replace("BATCH", "16"), LARGE.replace("BATCH", "16"))
 ON_CUDA = {  # without JAX
     "MLP 32x64x32x10, SGD, cuda": (perceptron(32, 64, 32), "SGD", 40, None, 1 / 2),
     "GPT 6x384, 16 contexts of 256, Adam, cuda": ((LARGE, ""), "Adam", 4, None, 1.0),
