@@ -33,7 +33,8 @@ def launcher(kinds: str) -> Any:
     }
     sets = {k: lines[kind].format(k=k) for k, kind in enumerate(kinds) if kind != "f"}
     floats = [f"context.set_arg_float(({k},), x{k})" for k, kind in enumerate(kinds) if kind == "f"]
-    compared = [f"if x{k} != y{k}:\n    {line}\n    y{k} = x{k}" for k, line in sets.items()]
+    # An interrupt may leave an argument set or not, so it is forgotten first.
+    compared = [f"if x{k} != y{k}:\n    y{k} = None\n    {line}\n    y{k} = x{k}" for k, line in sets.items()]
     key, last = "".join(f"x{k}, " for k in sets), "".join(f"y{k} = " for k in sets)
     setters = _setters(kinds.replace("f", ""), spaces=0)
     source = f"""def launcher(lock, make, launch, ready, core, again):

@@ -82,6 +82,21 @@ def test_further_combinations_of_arguments_share_a_context(monkeypatch):
     assert [context.set_positions for context in contexts] == [[0, 1, 2, 2], [0, 1, 2, 1, 2, 0, 2, 2]]
 
 
+def test_an_interrupted_argument_of_the_shared_context_is_set_again(monkeypatch):
+    monkeypatch.setattr(launchers, "MAX_CONTEXTS", 0)
+    launchers.launcher.cache_clear()
+    run, contexts, launched = make_launcher("ai")
+    launchers.launcher.cache_clear()
+    x, y = (64, 8, 32), (128, 8, 32)
+    run(x, 8)
+    Context.fails_next = [True]
+    with pytest.raises(KeyboardInterrupt):
+        run(y, 9)
+    run(x, 8)
+    assert launched == [[x, 8], [x, 8]]
+    assert [context.set_positions for context in contexts] == [[0, 1, 0, 0]]
+
+
 def test_an_interrupted_context_is_not_used_again():
     run, contexts, launched = make_launcher("ai")
     x = (64, 8, 32)
