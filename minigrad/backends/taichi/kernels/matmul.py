@@ -31,7 +31,7 @@ from minigrad.backends.taichi.codegen.tiles import (
 )
 from minigrad.backends.taichi.kernels import cuda_matmul
 from minigrad.backends.taichi.kernels.elementwise import evaluate, full
-from minigrad.backends.taichi.kernels.packing import K_STEP, NO_BATCH, BatchStrides, pack
+from minigrad.backends.taichi.kernels.packing import K_STEP, NO_BATCH, BatchStrides, Panels, pack
 from minigrad.backends.taichi.kernels.reduction import reduce_snippet
 from minigrad.backends.taichi.kernels.shape import as_contiguous
 from minigrad.backends.taichi.runtime.array import (
@@ -69,10 +69,10 @@ def _zeros(dtype: Any) -> Any:
 
 
 class ProductPlan(NamedTuple):
-    """The plan of a product: the arguments of `pack` for each operand to pack, and the launch."""
+    """The plan of a product: the panels of each operand to pack, and the launch."""
 
-    left: tuple[Any, ...] | None
-    right: tuple[Any, ...] | None
+    left: Panels | None
+    right: Panels | None
     kernel: Kernel
     scalars: np.ndarray[Any, Any]
     scalars_pointer: tuple[int, int, int]  # the address of `scalars`
@@ -156,9 +156,11 @@ def _plan(
         tile_rows, tile = tile[0], (tile[0], 1)
     pack_a = pack_b = None
     if left_mode == "panels":
-        pack_a = (1 if batch_a.is_broadcast else count, tile_rows, m, depth, batch_a, row_a, col_a, True)
+        batches = 1 if batch_a.is_broadcast else count
+        pack_a = Panels(batches, tile_rows, m, depth, batch_a, row_a, col_a, True)
     if not direct_right and left_mode != "strided":
-        pack_b = (1 if batch_b.is_broadcast else count, lanes, n, depth, batch_b, col_b, row_b, False)
+        batches = 1 if batch_b.is_broadcast else count
+        pack_b = Panels(batches, lanes, n, depth, batch_b, col_b, row_b, False)
     rows, column_vectors, padded_depth = -(-m // tile_rows), -(-n // lanes), -(-depth // K_STEP) * K_STEP
     steps, load_width = left_operand(left_mode, tile_rows)[:2]
     reads_a = (*(batch_a // load_width), row_a // load_width, col_a // load_width)
@@ -221,8 +223,8 @@ def tiled_matmul(a: Any, b: Any, bias: Any = None) -> Any:
         right_b // itemsize,
     )
     plan = _plan(a.dtype, m, n, depth, count, *misalignments, *steps, fuses_bias)
-    left = pack(a, *plan.left) if plan.left else a
-    right = pack(b, *plan.right) if plan.right else b
+    left = pack(a, plan.left) if plan.left else a
+    right = pack(b, plan.right) if plan.right else b
     out = empty((*batch, m, n), a.dtype)
     start = bias if fuses_bias else _zeros(a.dtype)
     plan.kernel.launch(

@@ -11,7 +11,7 @@ from minigrad.backends.taichi.runtime.caches import arch_cache
 from minigrad.backends.taichi.runtime.kernel import Kernel
 from minigrad.backends.taichi.runtime.muladd import FUSED
 
-__all__ = ["K_STEP", "NO_BATCH", "BatchStrides", "pack", "pack_columns"]
+__all__ = ["K_STEP", "NO_BATCH", "BatchStrides", "Panels", "pack", "pack_columns"]
 
 K_STEP = 4  # the depth of panels is padded to a multiple of this
 
@@ -35,61 +35,43 @@ class BatchStrides(NamedTuple):
 NO_BATCH = BatchStrides(1, 0, 0)
 
 
-def pack(
-    x: Any,
-    batches: int,
-    width: int,
-    size: int,
-    depth: int,
-    batch: BatchStrides,
-    width_stride: int,
-    depth_stride: int,
-    repeats_last: bool,
-) -> Any:
-    """Pack x[batch + l * width_stride + k * depth_stride] into panels, for l < `size` and k < `depth`.
+class Panels(NamedTuple):
+    """A packed operand: x[batch + l * width_stride + k * depth_stride] in panels of `width`, l < `size`, k < `depth`.
 
     If `repeats_last`, the last panel is filled with the last elements, otherwise with any.
     """
-    compiled_kernel, count, scalars = _packing_plan(
-        x.dtype,
-        address_argument(x)[0] % CACHE_LINE,
-        batches,
-        width,
-        size,
-        depth,
-        batch,
-        width_stride,
-        depth_stride,
-        repeats_last,
-    )
+
+    batches: int
+    width: int
+    size: int
+    depth: int
+    batch: BatchStrides
+    width_stride: int
+    depth_stride: int
+    repeats_last: bool
+
+
+def pack(x: Any, panels: Panels) -> Any:
+    """Return the operand `x` of a product in panels."""
+    compiled_kernel, count, scalars = _packing_plan(x.dtype, address_argument(x)[0] % CACHE_LINE, panels)
     out = empty((count,), x.dtype)
     compiled_kernel.launch(address_argument(out), address_argument(x), *scalars)
     return out
 
 
 def pack_columns(x: Any) -> Any:
-    """Pack float32 matrices, (batch, depth, size), into panels of `LANES` columns; see `pack`."""
+    """Pack float32 matrices, (batch, depth, size), into panels of `LANES` columns."""
     (batches, depth, size), itemsize = x.shape, x.itemsize
     batch_stride, depth_stride, width_stride = [step // itemsize for step in x.strides]
     batch = BatchStrides(1, batch_stride, 0)
-    return pack(x, batches, LANES[x.dtype], size, depth, batch, width_stride, depth_stride, False)
+    return pack(x, Panels(batches, LANES[x.dtype], size, depth, batch, width_stride, depth_stride, False))
 
 
 @arch_cache(4096)
-def _packing_plan(
-    dtype: Any,
-    misalignment: int,
-    batches: int,
-    width: int,
-    size: int,
-    depth: int,
-    batch: BatchStrides,
-    width_stride: int,
-    depth_stride: int,
-    repeats_last: bool,
-) -> tuple[Kernel, int, tuple[int, ...]]:
+def _packing_plan(dtype: Any, misalignment: int, operand: Panels) -> tuple[Kernel, int, tuple[int, ...]]:
     """Return the packing kernel, the size of its output and its scalar arguments; `misalignment` is the address modulo
     `CACHE_LINE`."""
+    batches, width, size, depth, batch, width_stride, depth_stride, repeats_last = operand
     panels, padded_depth, itemsize = -(-size // width), -(-depth // K_STEP) * K_STEP, dtype.itemsize
     count = batches * panels * padded_depth * width
     layout, unit = "strided", 1
