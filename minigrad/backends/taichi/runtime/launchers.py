@@ -14,17 +14,19 @@ from minigrad.core.specialise import compile_function
 __all__ = ["buffer_launcher", "launcher"]
 
 NEWLINE = "\n"
-MAX_CONTEXTS = 256  # launch contexts kept per kernel, of 1.5 KiB each, besides one whose arguments change
+MAX_CONTEXTS = 256  # contexts kept per kernel, of 1.5 KiB each, besides the one whose arguments change
+MAX_CHANGES = 1
 
 
 @functools.cache
 def launcher(kinds: str) -> Any:
     """Return a factory of functions that launch with arguments of these kinds.
 
-    Setting an array takes a microsecond, but each step of a training loop launches a kernel with the same addresses,
-    since the pool returns the same memory. A launch function therefore keeps the contexts of the first `MAX_CONTEXTS`
-    combinations of arguments. All other combinations share one context, in which only the arguments that differ from
-    the previous ones are set. Floats are not compared, since -0.0 == 0.0, and are always set.
+    Setting an array takes a microsecond. A launch function therefore keeps a context, in which it sets only the
+    arguments that differ from the previous launch. Since each step of a training loop has the same addresses (the pool
+    returns the same memory), combinations of arguments recur, such as those of several layers. If more than
+    `MAX_CHANGES` arguments differ, a combination that was launched before gets a context of its own, of which up to
+    `MAX_CONTEXTS` are kept. Floats are not compared, since -0.0 == 0.0, and are always set.
     """
     lines = {
         "a": "array(({k},), x{k}[0], x{k}[2], (x{k}[1],), 0)",
@@ -34,25 +36,33 @@ def launcher(kinds: str) -> Any:
     sets = {k: lines[kind].format(k=k) for k, kind in enumerate(kinds) if kind != "f"}
     floats = [f"context.set_arg_float(({k},), x{k})" for k, kind in enumerate(kinds) if kind == "f"]
     # An interrupt may leave an argument set or not, so it is forgotten first.
-    compared = [f"if x{k} != y{k}:\n    y{k} = None\n    {line}\n    y{k} = x{k}" for k, line in sets.items()]
-    key, last = "".join(f"x{k}, " for k in sets), "".join(f"y{k} = " for k in sets)
+    compared = [
+        f"if x{k} != y{k}:\n    y{k}, changes = None, changes + 1\n    {line}\n    y{k} = x{k}"
+        for k, line in sets.items()
+    ]
+    key, previous = "".join(f"x{k}, " for k in sets), [f"y{k}" for k in sets]
     setters = _setters(kinds.replace("f", ""), spaces=0)
     source = f"""def launcher(lock, make, launch, ready, core, again):
-    program, contexts = core.prog, {{}}
-    {last}shared = None
+    program, contexts, seen, shared = core.prog, {{}}, set(), make()
+    {" = ".join([*previous, "last"])} = None
     def launched({_parameter_names(kinds)}):
-        nonlocal {", ".join([*[f"y{k}" for k in sets], "shared"])}
+        nonlocal {", ".join([*previous, "last"])}
         if core.prog is not program:
             return again({_parameter_names(kinds)})
+        key, context = ({key}), shared
         with lock:
-            context = contexts.get(({key}))
-            if context is None and len(contexts) < {MAX_CONTEXTS}:
-                context = make()
-{indent(setters + NEWLINE.join(sets.values()), " " * 16)}
-                contexts[({key})] = context
-            elif context is None:
-                context = shared = make() if shared is None else shared
+            if key != last and (context := contexts.get(key)) is None:
+                context, last, changes = shared, None, 0
 {indent(setters + NEWLINE.join(compared), " " * 16)}
+                last = key
+                if changes > {MAX_CHANGES}:
+                    if key in seen and len(contexts) < {MAX_CONTEXTS}:
+                        context = make()
+{indent(setters + NEWLINE.join(sets.values()), " " * 24)}
+                        contexts[key] = context
+                    elif len(seen) >= {MAX_CONTEXTS}:
+                        seen.clear()
+                    seen.add(key)
 {indent(NEWLINE.join(floats), " " * 12)}
             launch(ready, context)
     return launched

@@ -1,4 +1,4 @@
-"""CPU kernels are launched from persistent contexts, one for each combination of arguments."""
+"""CPU kernels are launched from persistent contexts, in which only other arguments are set than before."""
 
 import threading
 from types import SimpleNamespace
@@ -11,9 +11,10 @@ from minigrad.backends.taichi.runtime import launchers
 
 
 class Context:
-    """A context that stores its arguments. If `fails_next` is true, it is interrupted after setting an argument."""
+    """A context that stores its arguments. `interrupts` contains, for the next arguments, whether they are interrupted
+    after they were set."""
 
-    fails_next: ClassVar = [False]
+    interrupts: ClassVar[list[bool]] = []
 
     def __init__(self):
         self.arguments, self.set_positions = {}, []
@@ -21,8 +22,7 @@ class Context:
     def put(self, at, value):
         self.arguments[at] = value
         self.set_positions.append(at[0])
-        if self.fails_next[0]:
-            self.fails_next[0] = False
+        if self.interrupts and self.interrupts.pop(0):
             raise KeyboardInterrupt
 
     def set_arg_external_array_with_shape(self, at, address, size, shape, gradient):
@@ -51,13 +51,27 @@ def make_launcher(kinds):
     return run, contexts, launched
 
 
-def test_arguments_of_a_repeated_launch_are_not_set_again():
+def set_positions(contexts):
+    return [context.set_positions for context in contexts]
+
+
+def test_only_arguments_that_differ_from_the_previous_launch_are_set():
     run, contexts, launched = make_launcher("aai")
     x, y, z = (64, 8, 32), (128, 8, 32), (256, 8, 32)
-    for second in (y, z, y, z):
+    for second in (y, z, z, y):
         run(x, second, 8)
-    assert [context.set_positions for context in contexts] == [[0, 1, 2], [0, 1, 2]]
-    assert launched == [[x, y, 8], [x, z, 8], [x, y, 8], [x, z, 8]]
+    assert set_positions(contexts) == [[0, 1, 2, 1, 1]]
+    assert launched == [[x, y, 8], [x, z, 8], [x, z, 8], [x, y, 8]]
+
+
+def test_a_combination_of_arguments_that_recurs_has_a_context():
+    """Combinations that differ in several arguments, as those of two layers, are set at most twice."""
+    run, contexts, launched = make_launcher("aai")
+    x, y, z = (64, 8, 32), (128, 8, 32), (256, 8, 32)
+    for first, second in 4 * [(x, y), (y, z)]:
+        run(first, second, 8)
+    assert set_positions(contexts) == [[0, 1, 2, 0, 1, 0, 1, 0, 1], [0, 1, 2], [0, 1, 2]]
+    assert launched == 4 * [[x, y, 8], [y, z, 8]]
 
 
 def test_floats_are_set_for_each_launch():
@@ -69,17 +83,18 @@ def test_floats_are_set_for_each_launch():
     assert [str(value) for _, value in launched] == ["0.0", "-0.0", "1.5"]
 
 
-def test_further_combinations_of_arguments_share_a_context(monkeypatch):
-    """Only the arguments that differ from the previous ones are set."""
-    monkeypatch.setattr(launchers, "MAX_CONTEXTS", 1)
+def test_the_number_of_contexts_is_limited(monkeypatch):
+    """Further combinations share a context, in which the arguments that differ are set."""
+    monkeypatch.setattr(launchers, "MAX_CONTEXTS", 2)
     launchers.launcher.cache_clear()
     run, contexts, launched = make_launcher("aif")
     launchers.launcher.cache_clear()
-    x, y = (64, 8, 32), (128, 8, 32)
-    for array, count in ((x, 8), (y, 8), (y, 9), (x, 9), (x, 8), (x, 9)):
-        run(array, count, 0.5)
-    assert launched == [[x, 8, 0.5], [y, 8, 0.5], [y, 9, 0.5], [x, 9, 0.5], [x, 8, 0.5], [x, 9, 0.5]]
-    assert [context.set_positions for context in contexts] == [[0, 1, 2, 2], [0, 1, 2, 1, 2, 0, 2, 2]]
+    arguments = [((address, 8, 32), address, 0.5) for address in (64, 128, 256, 512)]
+    calls = [*3 * arguments[:2], *3 * arguments[2:], *arguments[:2]]
+    for call in calls:
+        run(*call)
+    assert launched == list(map(list, calls))
+    assert len(contexts) == 3
 
 
 def test_an_interrupted_argument_of_the_shared_context_is_set_again(monkeypatch):
@@ -89,7 +104,7 @@ def test_an_interrupted_argument_of_the_shared_context_is_set_again(monkeypatch)
     launchers.launcher.cache_clear()
     x, y = (64, 8, 32), (128, 8, 32)
     run(x, 8)
-    Context.fails_next = [True]
+    Context.interrupts.append(True)
     with pytest.raises(KeyboardInterrupt):
         run(y, 9)
     run(x, 8)
@@ -99,14 +114,17 @@ def test_an_interrupted_argument_of_the_shared_context_is_set_again(monkeypatch)
 
 def test_an_interrupted_context_is_not_used_again():
     run, contexts, launched = make_launcher("ai")
-    x = (64, 8, 32)
-    fails = Context.fails_next = [True]
+    x, y = (64, 8, 32), (128, 8, 32)
+    run(x, 8)
+    run(y, 9)
+    Context.interrupts.extend([False, False, True])  # it is set in the shared context, then in one of its own
     with pytest.raises(KeyboardInterrupt):
         run(x, 8)
-    assert not fails[0]
+    assert len(contexts) == 2
+    assert not Context.interrupts
+    run(y, 9)
     run(x, 8)
-    assert launched == [[x, 8]]
-    assert [context.set_positions for context in contexts] == [[0], [0, 1]]
+    assert launched == [[x, 8], [y, 9], [y, 9], [x, 8]]
 
 
 def test_minus_0_and_nan_are_set_after_0():
