@@ -131,8 +131,8 @@ class Optimizer(OptimizerHooksMixin):
                         options = {name: self._read_option(name, x) for name, x in group.items()}
                         break
                 for p in group["params"]:
-                    if p.grad is not None:
-                        self.update(p, p.grad, self.state[p], options)
+                    if (grad := p.grad) is not None:
+                        self.update(p, grad, self.state[p], options)
         self.steps += 1
         return loss
 
@@ -185,10 +185,12 @@ class Optimizer(OptimizerHooksMixin):
         attrs = {**{name: group[name] for name in op.attrs if name in group}, **attrs} if group else attrs
         array = p._array
         inputs = (array, grad._array, *[x._array for x in buffers])
+        shape, dtype = array.shape, array.dtype
         for x in inputs[1:]:
-            if x.shape != array.shape or x.dtype is not array.dtype:
+            if x.shape != shape or x.dtype is not dtype:
                 self._raise_mismatch(p, x)
-        device = common_device(inputs, f"{self.name}.step")
+            if x.__class__ is not array.__class__:
+                common_device(inputs, f"{self.name}.step")  # raises DeviceError
         if not array.flags.carray:
             views.check_memory(p, f"{self.name}.step")
         out: Any = (array, *inputs[2:]) if buffers else array
@@ -196,7 +198,7 @@ class Optimizer(OptimizerHooksMixin):
             inputs = tuple([x.copy() for x in inputs])
         for x in (p, *buffers):
             (x._storage or x.storage).mark_written(op.name, location=self._call_site)
-        dispatch(op.name, device, inputs, attrs, out)
+        dispatch(op.name, device_of(array), inputs, attrs, out)
 
     def _raise_mismatch(self, p: Tensor, x: Any) -> None:
         raise (ShapeError if x.shape != p.shape else DTypeError)(

@@ -80,9 +80,10 @@ def _apply_update(
 def _launch(name: str, lines: str, names: Sequence[str], arrays: Sequence[Any], scalars: Mapping[str, float]) -> None:
     p = arrays[0]
     shape, size = p.shape, p.size
-    if source.VECTORIZED and p.dtype == FLOAT and all(x.address and x.shape == shape for x in arrays):
+    addresses = [x.address if x.shape == shape else 0 for x in arrays]
+    if source.VECTORIZED and p.dtype is FLOAT and 0 not in addresses:
         nbytes = p.nbytes
-        pointers: list[Any] = [(x.address, size, nbytes) for x in arrays]
+        pointers: list[Any] = [(address, size, nbytes) for address in addresses]
         form, counts = VECTORISED, (-(-size // source.VECTOR_SIZE),)  # type: tuple[int, tuple[int, ...]]
     else:
         form, counts, pointers = _choose_form(arrays)
