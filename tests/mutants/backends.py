@@ -175,6 +175,20 @@ MUTANTS = (
         ("backends/taichi/kernels/test_kernels_linalg.py",),
     ),
     Mutant(
+        "a launch that differs from the previous one in one argument is taken for equal",
+        "minigrad/backends/taichi/runtime/launchers.py",
+        "if key != last and",
+        "if (last is None or key[1:] != last[1:]) and",
+        ("backends/taichi/runtime/test_launchers.py",),
+    ),
+    Mutant(
+        "a plan returns a result whose view is in use",
+        "minigrad/backends/taichi/runtime/launch_plans.py",
+        "if references(x{k}) == {free[0]} and",
+        "if references(x{k}) <= {free[0]} + 1 and",
+        ("backends/taichi/runtime/test_launch_plans.py",),
+    ),
+    Mutant(
         "a shared launch context keeps the previous argument",
         "minigrad/backends/taichi/runtime/launchers.py",
         'f"if x{k} != y{k}:\\n',

@@ -7,6 +7,7 @@ import pytest
 
 import minigrad as mg
 from cases import merge_cases
+from minigrad.backends.taichi.runtime import array as arrays
 from minigrad.backends.taichi.runtime import launch_plans
 from minigrad.backends.taichi.runtime.kernel import observe_launches
 from minigrad.core.errors import MinigradError, ShapeError
@@ -96,6 +97,46 @@ def test_the_third_call_makes_the_launches_of_its_plan():
     assert len(calls) == 2, "the first call, and the second, which is recorded"
     launch_plans.call_planned(counted, (w._array, w._array, None), {})
     assert len(calls) == 3, "another shape has another plan"
+
+
+@pytest.mark.parametrize("holder", ["array", "view", "numpy", "reshaped", "block"])
+def test_a_plan_reuses_a_result_when_nobody_refers_to_it(monkeypatch, holder):
+    monkeypatch.setattr(launch_plans, "_thread_plans", launch_plans._ThreadPlans())
+    kernel, x = mg.core.dispatch.get_kernels("matmul")["cpu"], cpu(np.eye(6, dtype=np.float32))._array
+    hold = {
+        "array": lambda y: y,
+        "view": lambda y: y[2:].T,
+        "numpy": lambda y: y.view(np.ndarray),
+        "reshaped": lambda y: arrays.reshape_owned(y, (36,)),
+        "block": arrays.block_of,
+    }[holder]
+
+    def multiply():
+        return launch_plans.call_planned(kernel, (x, x), {})
+
+    for _ in range(4):
+        multiply()
+    addresses = [multiply().address for _ in range(4)]
+    assert addresses == addresses[:1] * 4
+    held, address = hold(multiply()), addresses[0]
+    assert all(multiply().address != address for _ in range(20))
+    del held
+    assert address in [multiply().address for _ in range(20)]
+
+
+def test_plans_keep_few_and_small_results(monkeypatch):
+    monkeypatch.setattr(launch_plans, "_thread_plans", launch_plans._ThreadPlans())
+    kernel, size = mg.core.dispatch.get_kernels("matmul")["cpu"], 40 * 40 * 4
+    monkeypatch.setattr(launch_plans, "MAX_KEPT_BYTES", launch_plans.MAX_KEPT_RESULTS * 2 * size)
+    used = arrays.cpu_pool.used_bytes
+    for rows in range(30, 40):
+        x = cpu(np.ones((rows, 40), np.float32))._array
+        y = cpu(np.ones((40, 40), np.float32))._array
+        results = [launch_plans.call_planned(kernel, (x, y), {}) for _ in range(30)]
+        del results, x, y
+    assert size < arrays.cpu_pool.used_bytes - used <= launch_plans.MAX_KEPT_BYTES
+    launch_plans._thread_plans.by_key.clear()
+    assert arrays.cpu_pool.used_bytes == used
 
 
 def test_results_of_a_plan_have_their_own_memory():
