@@ -182,6 +182,13 @@ MUTANTS = (
         ("backends/taichi/runtime/test_launchers.py",),
     ),
     Mutant(
+        "a plan returns a result whose memory is in use",
+        "minigrad/backends/taichi/runtime/launch_plans.py",
+        "and references(x{k}.base) == {free[1]}:",
+        "and references(x{k}.base) > 0:",
+        ("backends/taichi/runtime/test_launch_plans.py",),
+    ),
+    Mutant(
         "a plan returns a result whose view is in use",
         "minigrad/backends/taichi/runtime/launch_plans.py",
         "if references(x{k}) == {free[0]} and",
