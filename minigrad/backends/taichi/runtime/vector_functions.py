@@ -1,4 +1,4 @@
-"""Source of exp, log, tanh and abs for vectors of sixteen float32, since Taichi provides them only for scalars.
+"""Source of exp, log, tanh, abs and erf for vectors of sixteen float32, since Taichi provides them only for scalars.
 
 `cast_literals` converts float literals to the kernel's type; otherwise all of them would have Taichi's default type.
 """
@@ -20,11 +20,13 @@ def _clamp_expression(x: str, low: float, high: float) -> str:
 
 
 # Coefficients, highest power first, of (exp(r) - 1 - r) / r**2, (log(1 + f) - f + f**2 / 2) / f**3, and of numerator
-# and denominator of tanh(x) / x in x**2.
+# and denominator of tanh(x) / x and erf(x) / x in x**2.
 _EXP = (0.001395047939, 0.008368883972, 0.04166620598, 0.1666651888, 0.5000000095)
 _LOG = (0.08700368066, -0.1426748928, 0.1491478999, -0.1657758465, 0.1996306192, -0.2500133705, 0.3333391078)
 _TANH = (-1.220360447e-11, 3.058522652e-08, 2.800754925e-05, 0.003868332374, 0.136799188, 0.9999999987)
 _TANH_DENOMINATOR = (1.287372741e-06, 0.0003938639171, 0.02724585586, 0.4701325086, 1.0)
+_ERF = (2.050074782e-06, 0.0002848835241, 0.003765665815, 0.05274887736, 0.1904076394, 1.128379146)
+_ERF_DENOMINATOR = (3.809162664e-05, 0.00116254671, 0.01496931636, 0.1141095951, 0.5020771177, 1.0)
 
 # Elementwise code for platforms without muladd.ll. In long sources LLVM 15 may vectorise it, for a CPU with AVX-512, to
 # a vector type that does not exist, and abort the process.
@@ -78,6 +80,12 @@ def _vectors(fused: bool) -> dict[str, str]:
     u = t * t
     {lines("p", _TANH, "u")}
     {lines("q", _TANH_DENOMINATOR, "u")}
+    y = t * p / q
+    return {_clamp_expression("y", -1.0, 1.0)}""",
+        "erf": f"""t = {_clamp_expression("x", -3.92, 3.92)}
+    u = t * t
+    {lines("p", _ERF, "u")}
+    {lines("q", _ERF_DENOMINATOR, "u")}
     y = t * p / q
     return {_clamp_expression("y", -1.0, 1.0)}""",
         "abs16": "return ti.select(x <= 0, 0.0 - x, x)",  # maps -0 to 0
