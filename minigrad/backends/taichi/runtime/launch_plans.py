@@ -42,6 +42,7 @@ MAX_KEPT_RESULTS = 8  # maximum number of results that a plan keeps, for eight e
 MAX_KEPT_SIZE = 1 << 14  # maximum size in bytes of a result that is kept
 MAX_KEPT_BYTES = 1 << 24  # maximum size of all results that the plans of a thread may keep
 
+# Lines of a plan that set x{k} to a free result of those that it keeps, or to a new one, and p{k} to its address.
 _REUSE = """    for x{k} in kept{k}:
         if references(x{k}) == {free[0]} and references(x{k}.base) == {free[1]}:
             break
@@ -202,15 +203,14 @@ class _Plan:
             return f"p{k}"
         self._allocated.add(k)
         x, kept_bytes = self._whole_results.get(k), _thread_plans.kept_bytes + MAX_KEPT_RESULTS * size
-        if x is None:
-            self._lines.append(f"    b{k} = allocate({size})\n    p{k} = b{k}.address\n")
-            return f"p{k}"
-        self._results[id(x)], self._namespace[f"t{k}"] = f"x{k}", x.dtype
-        if size <= MAX_KEPT_SIZE and kept_bytes <= MAX_KEPT_BYTES:
-            self._namespace[f"kept{k}"], _thread_plans.kept_bytes = [], kept_bytes
-            self._lines.append(_REUSE.format(k=k, size=size, shape=x.shape, free=FREE, limit=MAX_KEPT_RESULTS))
-        else:
-            self._lines.append(f"    b{k} = allocate({size})\n    p{k} = b{k}.address\n")
+        if x is not None:
+            self._results[id(x)], self._namespace[f"t{k}"] = f"x{k}", x.dtype
+            if size <= MAX_KEPT_SIZE and kept_bytes <= MAX_KEPT_BYTES:
+                self._namespace[f"kept{k}"], _thread_plans.kept_bytes = [], kept_bytes
+                self._lines.append(_REUSE.format(k=k, size=size, shape=x.shape, free=FREE, limit=MAX_KEPT_RESULTS))
+                return f"p{k}"
+        self._lines.append(f"    b{k} = allocate({size})\n    p{k} = b{k}.address\n")
+        if x is not None:
             self._lines.append(f"    x{k} = new(Array, {x.shape}, t{k}, b{k})\n    x{k}.address = p{k}\n")
         return f"p{k}"
 

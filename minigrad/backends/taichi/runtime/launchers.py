@@ -15,7 +15,7 @@ __all__ = ["buffer_launcher", "launcher"]
 
 NEWLINE = "\n"
 MAX_CONTEXTS = 256  # contexts kept per kernel, of 1.5 KiB each, besides the one whose arguments change
-MAX_CHANGES = 1
+MAX_CHANGES = 1  # arguments that are set, rather than looking up a context
 
 
 @functools.cache

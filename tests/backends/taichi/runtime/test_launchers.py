@@ -1,4 +1,4 @@
-"""CPU kernels are launched from persistent contexts, in which only other arguments are set than before."""
+"""CPU kernels are launched from persistent contexts, in which only arguments that differ are set."""
 
 import threading
 from types import SimpleNamespace
